@@ -29,7 +29,7 @@ const RESTING = "#bet, #decided, #five-seeds, #seeds-table, #cost, #whatif, #exp
  */
 export function mountPage(element, props, trigger, watch, root) {
   let shown = ""; // the race that is on the board
-  let over = ""; // the race that the page has been told is over
+  let over = ""; // the race that the page has heard is over
   let bets = false; // whether Race was pressed, so that the form's bet is on the race that comes
   let watched = { watch: "", key: "", more: false }; // the race that was watched last
   /** @type {(snapshot: Shown) => void} shows a race */

@@ -46,7 +46,9 @@ END = 1  # T5's </s>
 
 class LlamaGenBody(BodyModel):
     """Codes of 16 x 16 pixels behind a condition: what LlamaGen's models share, whether they are
-    given a caption or a class."""
+    given a caption or a class. `network_type` is made from the GPT's configuration."""
+
+    network_type: type[PreTrainedModel]
 
     def __init__(
         self,
@@ -54,15 +56,17 @@ class LlamaGenBody(BodyModel):
         folders: dict[str, Path] | None,
         device: torch.device,
         dtype: torch.dtype,
-        network: type[PreTrainedModel],
-        sizes: Sizes,
+        *,
+        sizes: Sizes | None = None,
     ) -> None:
-        """`folders` has the parts "gpt" and "vq"; None is random weights. Raises ModelError where a
-        file is missing or does not fit."""
+        """`folders` has the parts "gpt" and "vq", and others that the model's condition needs; None
+        is random weights. `sizes` default to the published model's. Raises ModelError where a file
+        is missing or does not fit."""
+        sizes = sizes or config(card)
         self.name, self.grid, self.sampling = card.name, card.grid, card.sampling
         self.device, self.dtype = device, dtype
         self.random = folders is None
-        self.network = new_network(lambda: network(sizes.gpt), device, dtype, self.random)
+        self.network = new_network(lambda: self.network_type(sizes.gpt), device, dtype, self.random)
         # The VQ decoder is small, and 16 bits show in flat areas.
         wide = torch.promote_types(dtype, torch.float32)
         self.vq = new_network(lambda: LlamaGenVQ(sizes.vq), device, wide, self.random)
@@ -79,6 +83,10 @@ class LlamaGenBody(BodyModel):
         # normalised, as the VQ decoder sees it
         self.codebook = F.normalize(self.vq.quantize.embedding.weight, dim=-1)
         self.forced_ids = torch.full((card.grid[0] * card.grid[1],), -1)
+        self.load_condition(sizes, folders)
+
+    def load_condition(self, sizes: Sizes, folders: dict[str, Path] | None) -> None:
+        """Loads what the condition needs besides the GPT, where it needs anything."""
 
     def embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
         return self.body.embed_tokens(tokens)
@@ -98,22 +106,14 @@ class LlamaGenModel(LlamaGenBody):
     """Given a caption. Sampling as in the authors' `sample_t2i.py`: guidance 7.5, top-k 1000,
     temperature 1."""
 
-    def __init__(
-        self,
-        card: ModelCard,
-        folders: dict[str, Path] | None,
-        device: torch.device,
-        dtype: torch.dtype,
-        *,
-        sizes: Sizes | None = None,
-    ) -> None:
-        """`folders` has the part "text", too, and, if wanted, "drafter". `sizes` default to the
-        published model's."""
-        sizes = sizes or config(card)
-        super().__init__(card, folders, device, dtype, LlamaGenNetwork, sizes)
+    network_type = LlamaGenNetwork
+
+    def load_condition(self, sizes: Sizes, folders: dict[str, Path] | None) -> None:
+        """The text encoder, part "text", and the drafter, where `folders` has the part."""
         # T5 overflows in float16.
-        wide = dtype if dtype == torch.bfloat16 else torch.promote_types(dtype, torch.float32)
-        self.text = new_network(lambda: T5Stack(sizes.text), device, wide, self.random)
+        wide = torch.promote_types(self.dtype, torch.float32)
+        text_dtype = self.dtype if self.dtype == torch.bfloat16 else wide
+        self.text = new_network(lambda: T5Stack(sizes.text), self.device, text_dtype, self.random)
         self.tokenizer = None
         if folders is not None:
             self.tokenizer = _tokenizer(folders["text"], self.caption_slots)

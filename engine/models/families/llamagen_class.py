@@ -8,14 +8,11 @@ authors' `c2i_B_256.pt` and their like, and `vq_ds16_c2i.pt`.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import torch
 
 from engine.models.body import Prompt
 from engine.models.families.llamagen import LlamaGenBody
-from engine.models.families.llamagen_weights import CLASSES, LlamaGenClassNetwork, Sizes, config
-from engine.models.supply.card import ModelCard
+from engine.models.families.llamagen_weights import CLASSES, LlamaGenClassNetwork
 from engine.reader.classes import read_class
 
 
@@ -24,20 +21,6 @@ class LlamaGenClassModel(LlamaGenBody):
     temperature 1."""
 
     network_type: type[LlamaGenClassNetwork] = LlamaGenClassNetwork
-
-    def __init__(
-        self,
-        card: ModelCard,
-        folders: dict[str, Path] | None,
-        device: torch.device,
-        dtype: torch.dtype,
-        *,
-        sizes: Sizes | None = None,
-    ) -> None:
-        """`folders` has the parts "gpt" and "vq"; None is random weights. `sizes` default to the
-        published model's. Raises ModelError where a file is missing or does not fit."""
-        sizes = sizes or config(card)
-        super().__init__(card, folders, device, dtype, self.network_type, sizes)
 
     def check_prompt(self, text: str) -> None:
         """Raises SettingError for a prompt that names no class."""

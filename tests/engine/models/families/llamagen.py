@@ -100,7 +100,22 @@ LAYER = ("attention.wqkv", "attention.wo", "feed_forward.w1", "feed_forward.w2",
 GPT, VQ = drawn(gpt_shapes(SIZES.gpt), 1), drawn(vq_shapes(SIZES.vq), 2)
 
 
-class TinyLlamaGen(Tiny):
+class TinyVQ16(Tiny):
+    """What draws the codes of all of LlamaGen's kind."""
+
+    def picture(self, codes: Tensor) -> Tensor:
+        return vqgan.run(DECODER, VQ, self.codebook[codes].permute(0, 3, 1, 2))
+
+    def encoded(self, pixels: Tensor) -> Tensor:
+        return nearest(vqgan.run(ENCODER, VQ, pixels), self.codebook)
+
+    @property
+    def codebook(self) -> Tensor:
+        book = VQ["quantize.embedding.weight"]
+        return book / book.norm(dim=-1, keepdim=True)
+
+
+class TinyLlamaGen(TinyVQ16):
     card = tiny_card("llamagen-256", (SIDE, SIDE), CODES)
     module = llamagen
     # The padding takes a little room, nearly all, and none; the last one is cut.
@@ -180,17 +195,6 @@ class TinyLlamaGen(Tiny):
         codes = self.embed(torch.tensor(tokens, dtype=torch.long))
         logits = [gpt(GPT, torch.cat([row, codes]), valid) for row in rows]
         return logits[0] if guidance == 1 else logits[1] + guidance * (logits[0] - logits[1])
-
-    def picture(self, codes: Tensor) -> Tensor:
-        return vqgan.run(DECODER, VQ, self.codebook[codes].permute(0, 3, 1, 2))
-
-    def encoded(self, pixels: Tensor) -> Tensor:
-        return nearest(vqgan.run(ENCODER, VQ, pixels), self.codebook)
-
-    @property
-    def codebook(self) -> Tensor:
-        book = VQ["quantize.embedding.weight"]
-        return book / book.norm(dim=-1, keepdim=True)
 
 
 def gpt(w: dict[str, Tensor], x: Tensor, valid: Tensor) -> Tensor:

@@ -13,25 +13,23 @@ from engine.models.families import llamagen, llamagen_class
 from engine.models.families.llamagen_weights import LlamaGenClassNetwork, LlamaGenVQ, Sizes
 from engine.models.families.llamagen_weights import config as true_sizes
 from engine.models.supply.card import ModelCard
-from tests.engine.models.families import vqgan
 from tests.engine.models.families.llamagen import (
     CODES,
-    DECODER,
-    ENCODER,
     GPT_SIZES,
     SIDE,
     SIZES,
     VQ,
+    TinyVQ16,
     gpt,
     gpt_shapes,
 )
-from tests.engine.models.families.tiny import Tiny, drawn, narrowed, nearest, tiny_card
+from tests.engine.models.families.tiny import drawn, narrowed, tiny_card
 
 SMALL = Sizes(LlamaConfig(**GPT_SIZES | {"caption_slots": 1}, rms_norm_eps=1e-5), SIZES.vq)
 CLASSES = {"golden retriever": 207, "otter": 360, "valley": 979}
 
 
-class TinyLlamaGenClass(Tiny):
+class TinyLlamaGenClass(TinyVQ16):
     card = tiny_card("llamagen-b-256", (SIDE, SIDE), CODES)
     module, reader = llamagen_class, llamagen
     prompts = tuple(CLASSES)
@@ -76,14 +74,3 @@ class TinyLlamaGenClass(Tiny):
         codes, valid = self.embed(torch.tensor(tokens, dtype=torch.long)), torch.tensor([True])
         logits = [gpt(self.gpt, torch.cat([row, codes]), valid) for row in rows]
         return logits[0] if guidance == 1 else logits[1] + guidance * (logits[0] - logits[1])
-
-    def picture(self, codes: Tensor) -> Tensor:
-        return vqgan.run(DECODER, VQ, self.codebook[codes].permute(0, 3, 1, 2))
-
-    def encoded(self, pixels: Tensor) -> Tensor:
-        return nearest(vqgan.run(ENCODER, VQ, pixels), self.codebook)
-
-    @property
-    def codebook(self) -> Tensor:
-        book = VQ["quantize.embedding.weight"]
-        return book / book.norm(dim=-1, keepdim=True)

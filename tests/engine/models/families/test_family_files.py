@@ -159,7 +159,7 @@ def test_the_body_has_the_dtype_and_the_decoder_of_pixels_float32(tiny: Tiny) ->
 def test_random_weights_race_without_files(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
     """A prompt is its bytes, or its class."""
     # A family of which sizes are an option needs none.
-    monkeypatch.setattr(tiny.module, "config", lambda card: tiny.small, raising=False)
+    monkeypatch.setattr(tiny.reader or tiny.module, "config", lambda card: tiny.small)
     model = tiny.load(None)
     sampling = Sampling(guidance=2.0, top_k=0)
     tokens = DECODERS["sjd-pac"](model, sampling=sampling).generate(tiny.typed[1], 0)
