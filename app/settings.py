@@ -141,9 +141,9 @@ class AppSettings(BaseSettings):
         " fast one here",
     )
     graphs: bool = Field(
-        False,
-        description="`on`: a public model's steps are launched as CUDA graphs; not measured on a"
-        " GPU yet, and never on ZeroGPU",
+        True,
+        description="`off`: kernels of a public model's steps are launched one by one, not as CUDA"
+        " graphs; always so on ZeroGPU, and of a lane whose graphs fail a trial at loading",
     )
     torchscript: bool = Field(
         False,

@@ -18,6 +18,11 @@ from engine.clock import StepClock
 Capture = Callable[[Callable[[], Any]], tuple[Any, Callable[[], None]]]
 
 
+class CaptureError(RuntimeError):
+    """A part cannot be captured here, or what was captured of it cannot be replayed: the lane goes
+    on without graphs."""
+
+
 class CudaCapture:
     """Captures a lane's parts on a CUDA device, all on one stream and in one pool of memory. What
     other threads do on the device meanwhile goes on; what a graph cannot hold raises at once."""
@@ -32,6 +37,8 @@ class CudaCapture:
         graph = torch.cuda.CUDAGraph()
         with (
             torch.cuda.device(self._device),
+            # Where a capture fails, `torch.cuda.graph` leaves the thread on its own stream.
+            torch.cuda.stream(torch.cuda.current_stream(self._device)),
             torch.cuda.graph(
                 graph, pool=self._pool, stream=self._stream, capture_error_mode="thread_local"
             ),
@@ -52,11 +59,16 @@ class Graphs:
     def run(self, part: str, key: Hashable, function: Callable[[], Any], clock: StepClock) -> Any:
         """The result of `function`, which is captured where it has not run with this `key`, and
         replayed: `key` stands for everything in it that is not on the device. Running it twice must
-        do what running it once does."""
+        do what running it once does. Raises CaptureError where capturing or replaying it fails, and
+        what `function` itself raises."""
         if (part, key) not in self._parts:
             function()  # libraries set themselves up, which no graph can hold
-            self._parts[part, key] = *self._capture(function), function
-            clock.skip()
-        result, replay, _ = self._parts[part, key]
-        replay()
+        try:
+            if (part, key) not in self._parts:
+                self._parts[part, key] = *self._capture(function), function
+                clock.skip()
+            result, replay, _ = self._parts[part, key]
+            replay()
+        except Exception as error:
+            raise CaptureError(f"{part}: {type(error).__name__}: {error}") from error
         return result

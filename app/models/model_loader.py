@@ -24,9 +24,9 @@ from engine.decoders import WHOLE
 from engine.models import load
 from engine.models.base import ImageModel
 from engine.models.supply.card import CARDS, ModelCard
-from engine.models.supply.device import resolve_device
 from engine.models.supply.progress import Phase, Progress, Report
 from engine.race import MAX_LANES, Lane, Race, RaceRequest
+from engine.race.captures import try_captures
 from visualize.board.board import live_board
 
 log = logging.getLogger(__name__)
@@ -84,14 +84,13 @@ def free_memory() -> None:
 def load_public(name: str, report: Report) -> ImageModel:
     """A public model, from the hub or its cache, warm. Raises ModelError."""
     drafter = name in SETTINGS.drafters
-    graphs = SETTINGS.graphs and resolve_device(SETTINGS.device).type == "cuda"
     model = load(
         name,
         SETTINGS.device,
         SETTINGS.dtype,
         progress=report,
         drafter=drafter,
-        graphs=graphs,
+        graphs=SETTINGS.graphs,
         torchscript=SETTINGS.torchscript,
         # Beside the weights, in the one folder that a host is asked to keep.
         previews=Path(constants.HF_HUB_CACHE) / "photo-finish",
@@ -124,6 +123,7 @@ def _warm_up(model: ImageModel) -> ImageModel:
     use_threads(model)
     slow = model.slow_pixels  # then every pass and picture takes seconds
     prompt = examples(CARDS.get(model.name))[0]
+    try_captures(model)
     for count in range(1, 1 if slow else MAX_LANES + 1):
         for decode in filter(None, (model.pixels, model.preview)):
             decode(np.zeros((count, *model.grid), int))

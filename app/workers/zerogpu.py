@@ -50,6 +50,7 @@ def _load(name: str) -> ImageModel:
         "cuda",
         SETTINGS.dtype,
         drafter=name in SETTINGS.drafters,
+        graphs=False,  # its processes end with the call: nothing captured would be replayed
         torchscript=SETTINGS.torchscript,
     )
 

@@ -22,6 +22,7 @@ from engine.models.supply.device import DTYPES
 from engine.models.supply.progress import Progress
 from engine.processors import processors
 from engine.race import Race, RaceRequest
+from engine.race.captures import try_captures
 from engine.race.request import SAMPLING, build_settings, lane_names, parse_lane
 from engine.settings import Sampling, SettingError
 from engine.terminal import say, writable
@@ -81,7 +82,11 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
         help="LANTERN drafts with its authors' EAGLE network for this model: research only",
     )
     parser.add_argument(
-        "--graphs", action="store_true", help="capture steps as CUDA graphs; needs --device cuda"
+        "--graphs",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="on a CUDA device, whether steps are captured as CUDA graphs, where a trial finds that"
+        " nothing changes",
     )
     add_machine_options(parser, "cpu")
     parser.add_argument(
@@ -154,7 +159,7 @@ def load_model(args: argparse.Namespace) -> ImageModel:
         if (line := progress.text(CARDS[args.model].title)) != printed:
             say(printed := line, sys.stderr)
 
-    return load(
+    model = load(
         args.model,
         args.device,
         args.dtype,
@@ -164,6 +169,8 @@ def load_model(args: argparse.Namespace) -> ImageModel:
         graphs=args.graphs,
         torchscript=args.torchscript,
     )
+    try_captures(model)
+    return model
 
 
 def run_race(args: argparse.Namespace) -> None:

@@ -10,6 +10,7 @@ Shapes: H drafts, V codes.
 
 from __future__ import annotations
 
+import logging
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Hashable, Sequence
 from functools import partial
@@ -22,9 +23,11 @@ from engine.clock import StepClock, to_host
 from engine.decoders.base import Decoder, never
 from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.recorder import StepRecorder, priced
-from engine.graphs import Graphs
+from engine.graphs import CaptureError, Graphs
 from engine.numerics.distributions import exact, logits_to_probs, total_variation
 from engine.trace import Step
+
+log = logging.getLogger(__name__)
 
 
 class WindowDecoder(Decoder):
@@ -83,16 +86,28 @@ class WindowDecoder(Decoder):
         self, prompt: str, seed: int, stopped: Callable[[], bool] = never
     ) -> Generator[Step, None, None]:
         model = self.model
-        state, graphs = self.begin(prompt, seed), None
+        state = self.begin(prompt, seed)
+        graphs: Graphs | None = None
         recorder, clock = StepRecorder(self, state), StepClock(model.device)
 
         def run(part: str, key: Hashable, function: Callable[..., Any], *inputs: Any) -> Any:
+            nonlocal graphs
             bound = partial(function, state, *inputs)
             # The first step reads the prompt too: its shapes are its own.
-            return graphs.run(part, key, bound, clock) if graphs and state.step else bound()
+            if graphs is None or not state.step:
+                return bound()
+            try:
+                return graphs.run(part, key, bound, clock)
+            except CaptureError as error:
+                graphs = state.slot.graphs = None
+                clock.skip()
+                result = bound()  # which raises where the device itself is lost
+                model.uncaptured[self.name] = str(error)
+                log.warning("%s runs without CUDA graphs: %s", self.title, error)
+                return result
 
         try:
-            if model.capture and self.capturable:
+            if model.capture and self.capturable and self.name not in model.uncaptured:
                 graphs = state.slot.graphs = state.slot.graphs or Graphs(model.capture())
             while state.frontier < self.plan.length:
                 clock.skip()

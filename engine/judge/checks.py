@@ -19,6 +19,7 @@ from engine.models.base import planned
 from engine.plan import Plan
 from engine.settings import Settings
 from engine.trace import Step
+from engine.trace.steps import recorded
 
 SEEDS = range(3)
 
@@ -91,14 +92,6 @@ def global_numbers(seed: int) -> Iterator[None]:
         finally:
             random.setstate(states[0])
             np.random.set_state(states[1])
-
-
-def recorded(steps: list[Step]) -> list[object]:
-    """All that is recorded of steps but their seconds."""
-    return [
-        (step.before, step.after, step.positions.tobytes(), step.rows.places.tobytes())
-        for step in steps
-    ]
 
 
 def _of_all(

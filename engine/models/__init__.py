@@ -38,7 +38,7 @@ def load(
     folder: Path | dict[str, Path] | None = None,
     random: bool = False,
     drafter: bool = False,
-    graphs: bool = False,
+    graphs: bool = True,
     torchscript: bool = False,
     previews: Path | None = None,
 ) -> ImageModel:
@@ -49,9 +49,9 @@ def load(
     the files, in a folder for each part where a model has several; or it is the folder of each
     part. `random`: random weights at the model's true size; nothing is read or downloaded.
     `drafter`: with the EAGLE drafter of LANTERN's authors, which is for research only. `graphs`:
-    steps are captured as CUDA graphs. `torchscript`: a model's TorchScript files may be loaded,
-    which run code of their own. `previews`: a public model has a preview decoder, fitted at the
-    first start and kept in this folder.
+    on a CUDA device, steps are captured as CUDA graphs. `torchscript`: a model's TorchScript files
+    may be loaded, which run code of their own. `previews`: a public model has a preview decoder,
+    fitted at the first start and kept in this folder.
 
     Raises ValueError for an unknown name, and ModelError, before any weights are read or
     downloaded, for a model that is missing or does not fit."""
@@ -63,8 +63,6 @@ def load(
             raise ModelError("Random weights have no drafter: leave one of the two off.")
         card = card.with_drafter()
     torch_device = resolve_device(device)
-    if graphs and torch_device.type != "cuda":
-        raise ModelError(f"CUDA graphs need a CUDA device, not {torch_device}: leave them off.")
     if card.family == "embedded":
         from engine.models.embedded.model import EmbeddedModel
 

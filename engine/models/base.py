@@ -97,6 +97,11 @@ class ImageModel(ABC):
         return Slots()
 
     @cached_property
+    def uncaptured(self) -> dict[str, str]:
+        """Decoders, by name, whose steps run without graphs though there is `capture`, and why."""
+        return {}
+
+    @cached_property
     def plan(self) -> Plan:
         """That of a whole picture."""
         return whole(self.grid, self.forced_ids.tolist())

@@ -9,12 +9,23 @@ from pathlib import Path
 
 import torch
 
+from engine.decoders import DECODERS
 from engine.models.base import ImageModel
 
 
 def machine_of(model: ImageModel) -> str:
-    """The `device_name` of a model's device, and what runs its layers where that is not PyTorch."""
-    return ", ".join(filter(None, (device_name(model.device), model.runtime)))
+    """The `device_name` of a model's device, what runs its layers where that is not PyTorch, and
+    whether its steps are CUDA graphs."""
+    return ", ".join(filter(None, (device_name(model.device), model.runtime, _graphs(model))))
+
+
+def _graphs(model: ImageModel) -> str:
+    if model.capture is None:
+        return ""
+    without = [DECODERS[name].title for name in model.uncaptured]
+    if len(without) > 3:  # a header's line is short
+        without = [f"{len(without)} decoders"]
+    return "CUDA graphs" + (f" but for {', '.join(without)}" if without else "")
 
 
 def device_name(device: torch.device) -> str:

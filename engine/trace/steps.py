@@ -260,6 +260,14 @@ def steps_of(table: StepTable) -> Iterator[Step]:
         yield Step(*each, partial(table.only, step))
 
 
+def recorded(steps: Sequence[Step]) -> list[object]:
+    """All that is recorded of steps but their seconds."""
+    return [
+        (step.before, step.after, step.positions.tobytes(), step.rows.places.tobytes())
+        for step in steps
+    ]
+
+
 def step_row(
     nfe: int,
     rows: int,

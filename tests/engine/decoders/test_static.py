@@ -13,12 +13,12 @@ from engine.decoders import DECODERS, WHOLE
 from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.jacobi_window import INIT_SCHEMES
 from engine.decoders.recorder import StepRecorder
-from engine.judge.checks import recorded
 from engine.judge.toys import Toy, ToyContext, infilling
 from engine.models.base import planned
 from engine.models.slots import Slot
 from engine.plan import Plan
 from engine.trace import Step
+from engine.trace.steps import recorded
 from tests.engine.recorded_graph import capture_toy
 from tests.infill_toys import NeighbourToy
 

@@ -243,8 +243,3 @@ def test_a_model_comes_out_of_the_hubs_cache_without_a_network(
         file.unlink()
     with pytest.raises(ModelError, match="no file of weights here, or only half of one: delete"):
         load(JANUS.card.name)
-
-
-def test_graphs_need_a_cuda_device() -> None:
-    with pytest.raises(ModelError, match="CUDA graphs need a CUDA device, not cpu"):
-        load("embedded", "cpu", graphs=True)
