@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from engine.commands.check import add_check_command
 from engine.commands.infill import add_infill_command
 from engine.commands.judge import add_judge_command
 from engine.commands.models import add_models_command
@@ -17,6 +18,7 @@ def main() -> None:
     add_infill_command(commands.add_parser("infill", help="fill in part of a picture"))
     add_judge_command(commands.add_parser("judge", help="whether a decoder is lossless, exactly"))
     add_models_command(commands.add_parser("models", help="what races here; fetch or check one"))
+    add_check_command(commands.add_parser("check", help="whether races run here as they should"))
     args = parser.parse_args()
     args.run(args)
 

@@ -28,7 +28,7 @@ class CudaCapture:
     other threads do on the device meanwhile goes on; what a graph cannot hold raises at once."""
 
     def __init__(self, device: torch.device) -> None:
-        self._device = device
+        self.device = device
         self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         self._pool = torch.cuda.graph_pool_handle()
 
@@ -36,9 +36,9 @@ class CudaCapture:
         """The place of the function's result, which holds nothing yet, and the graph's replay."""
         graph = torch.cuda.CUDAGraph()
         with (
-            torch.cuda.device(self._device),
+            torch.cuda.device(self.device),
             # Where a capture fails, `torch.cuda.graph` leaves the thread on its own stream.
-            torch.cuda.stream(torch.cuda.current_stream(self._device)),
+            torch.cuda.stream(torch.cuda.current_stream(self.device)),
             torch.cuda.graph(
                 graph, pool=self._pool, stream=self._stream, capture_error_mode="thread_local"
             ),

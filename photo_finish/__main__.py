@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from engine.bench.__main__ import add_bench_command
+from engine.commands.check import add_check_command
 from engine.commands.judge import add_judge_command
 from engine.commands.models import add_models_command
 from visualize.__main__ import add_race_commands
@@ -21,6 +22,7 @@ def main() -> None:
     judge = commands.add_parser("judge", help="whether a decoder is lossless, exactly")
     add_judge_command(judge, draw=counterexample_svg)
     add_models_command(commands.add_parser("models", help="what races here; fetch or check one"))
+    add_check_command(commands.add_parser("check", help="whether races run here as they should"))
     args = parser.parse_args()
     args.run(args)
 

@@ -29,6 +29,7 @@ from engine.trace import LaneStats
 LANES = ("ar", "scd", "zipar:s=8", "zipar", "rows:c=16", "rows:c=8", "rows")
 CODES, WIDTH, LAYERS = 1024, 256, 6
 TEMPERATURE = 0.15
+_CPU = torch.device("cpu")
 FEW = 64  # passes of vanilla AR, of which one takes as long as any other
 
 
@@ -43,7 +44,9 @@ class GridRun:
     shift: float | None
 
 
-def random_model(side: int) -> ImageModel:
+def random_model(
+    side: int, device: torch.device = _CPU, dtype: torch.dtype = torch.float32
+) -> LlamaGenModel:
     """A narrow LlamaGen of side x side tokens, the same weights at every call."""
     gpt = LlamaConfig(
         vocab_size=CODES,
@@ -79,7 +82,7 @@ def random_model(side: int) -> ImageModel:
     with torch.random.fork_rng():
         torch.manual_seed(0)
         sizes = Sizes(gpt, vq, text)
-        return LlamaGenModel(card, None, torch.device("cpu"), torch.float32, sizes=sizes)
+        return LlamaGenModel(card, None, device, dtype, sizes=sizes)
 
 
 @torch.inference_mode()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 
@@ -26,6 +27,7 @@ FAMILIES = {
     "emu3": "Emu3Model",
     "chameleon": "ChameleonModel",
 }
+Model = TypeVar("Model", bound=ImageModel)
 _DOWNLOAD = 0.8  # of the way; the rest is loading
 
 
@@ -66,11 +68,13 @@ def load(
     if card.family == "embedded":
         from engine.models.embedded.model import EmbeddedModel
 
-        if random or folder or dtype not in (None, "auto", "float32", torch.float32):
+        exact = dtype is torch.float64  # to compare with
+        if random or folder or not (exact or dtype in (None, "auto", "float32", torch.float32)):
             raise ModelError(
                 "The embedded model comes with its own weights, in float32: it has no other ones."
             )
-        return _prepared(EmbeddedModel(device=str(torch_device)), torch_device, graphs)
+        own_dtype = torch.float64 if exact else torch.float32
+        return prepared(EmbeddedModel(device=str(torch_device), dtype=own_dtype), graphs)
     torch_dtype = resolve_dtype(torch_device, dtype)
     card.check_code(torchscript or random)
     check(card, torch_device, torch_dtype)
@@ -98,17 +102,17 @@ def load(
 
         network = fitted(model, previews, report)
         model.preview = network and network.pictures
-    return _prepared(model, torch_device, graphs)
+    return prepared(model, graphs)
 
 
-def _prepared(model: ImageModel, device: torch.device, graphs: bool) -> ImageModel:
+def prepared(model: Model, graphs: bool) -> Model:
     """The model with static shapes where it is on a CUDA device: attention's kernels are chosen and
     set up anew for each new shape."""
-    if device.type == "cuda":
+    if model.device.type == "cuda":
         # cuDNN, which PyTorch prefers, takes tens of milliseconds for each.
         torch.backends.cuda.enable_cudnn_sdp(False)
         model.static = True
-        model.capture = partial(CudaCapture, device) if graphs else None
+        model.capture = partial(CudaCapture, model.device) if graphs else None
     return model
 
 

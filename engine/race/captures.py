@@ -9,6 +9,7 @@ import logging
 import torch
 
 from engine.decoders import DECODERS
+from engine.decoders.base import Decoder
 from engine.decoders.window import WindowDecoder
 from engine.infilling import Fills, Infilling
 from engine.models.base import ImageModel, planned
@@ -35,9 +36,20 @@ def try_captures(model: ImageModel) -> None:
             continue
         filler, plan = planned(model, _lower_half(model.grid) if kind.infills else None)
         decoder = kind(filler, plan=plan)
-        if decoder.capturable and (fault := _fault(decoder)):
+        if is_captured(decoder) and (fault := _fault(decoder)):
             model.uncaptured[name] = fault
             log.warning("%s runs without CUDA graphs: %s", decoder.title, fault)
+
+
+def is_captured(decoder: Decoder) -> bool:
+    """Whether the steps of a decoder are launched as graphs."""
+    model = decoder.model
+    return bool(
+        model.capture
+        and isinstance(decoder, WindowDecoder)
+        and decoder.capturable
+        and decoder.name not in model.uncaptured
+    )
 
 
 def _lower_half(grid: tuple[int, int]) -> Infilling:

@@ -118,7 +118,7 @@ def test_a_preview_decoder_is_fitted_where_there_is_a_folder_for_it(
     network = PreviewDecoder(3, 2)
     monkeypatch.setattr(models, "resolve_device", lambda name: torch.device(where))
     monkeypatch.setattr(models, "check", lambda *_: None)
-    monkeypatch.setattr(models, "_prepared", lambda model, *_: model)
+    monkeypatch.setattr(models, "prepared", lambda model, *_: model)
     monkeypatch.setattr("engine.models.distil.fitted", lambda *_: network)
     model = load("janus-pro-1b", where, "bfloat16", previews=tmp_path)
     assert model.preview == network.pictures

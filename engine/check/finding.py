@@ -1,0 +1,79 @@
+"""What a check finds: a fact, a fault with what to set, or why something could not be looked at."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import torch
+
+from engine.models.body import BodyModel
+from engine.models.supply.card import CARDS
+
+log = logging.getLogger(__name__)
+REPORT = "attach this report to an issue of the repository"
+
+
+class Outcome(Enum):
+    GOOD = "good"
+    FAULT = "fault"
+    LEFT_OUT = "left out"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the report: what was looked at, what of it was found in words and in `figures`,
+    and of a fault what to do. Raises ValueError for a fault without that, or that without one."""
+
+    name: str
+    outcome: Outcome
+    words: str
+    advice: str = ""
+    figures: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if bool(self.advice) != (self.outcome is Outcome.FAULT):
+            raise ValueError(f"{self.name}: a fault, and it alone, says what to do")
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A loaded model that is checked; `twin` loads it again, on a device and in a dtype."""
+
+    model: BodyModel
+    twin: Callable[[torch.device, torch.dtype], BodyModel]
+
+    @property
+    def title(self) -> str:
+        return CARDS[self.model.name].title if self.model.name in CARDS else "a small model"
+
+    @property
+    def on_gpu(self) -> bool:
+        return self.model.device.type == "cuda"
+
+
+Check = Callable[[Subject], Iterator[Finding]]
+
+
+def good(name: str, words: str, **figures: Any) -> Finding:
+    return Finding(name, Outcome.GOOD, words, figures=figures)
+
+
+def fault(name: str, words: str, advice: str, **figures: Any) -> Finding:
+    return Finding(name, Outcome.FAULT, words, advice, figures)
+
+
+def left_out(name: str, words: str) -> Finding:
+    return Finding(name, Outcome.LEFT_OUT, words)
+
+
+def run(check: Check, subject: Subject, name: str) -> Iterator[Finding]:
+    """A check's findings; what it raises is one more, and the next checks go on."""
+    try:
+        yield from check(subject)
+    except Exception as error:
+        log.exception("the check of %s failed", name)
+        yield fault(name, f"It raised {type(error).__name__}: {error}", f"{REPORT}.")
