@@ -72,6 +72,13 @@ class StepClock:
         return Seconds(**spent)
 
 
+def to_device(values: Tensor, device: torch.device) -> Tensor:
+    """A copy of numbers of the host on the device, which nothing waits for."""
+    if device.type != "cuda":
+        return values.to(device)
+    return values.pin_memory().to(device, non_blocking=True)
+
+
 def to_host(values: Tensor) -> Tensor:
     """A copy in the host's memory, complete after the next wait."""
     if values.device.type == "cpu":

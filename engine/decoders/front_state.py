@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from engine.clock import to_device
 from engine.decoders.base import Decoder
 from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.fronts import Front, FrontTable, fronts, table_of
@@ -56,7 +57,7 @@ class FrontState(DecodeState):
         self.numbers = table_of(self.fronts, left, self.plan.length, *shape)
         # One copy to the device.
         flat = torch.from_numpy(np.concatenate([part.ravel() for part in self.numbers]))
-        place = self.slot.place("table", flat.to(self.n.device))
+        place = self.slot.place("table", to_device(flat, self.n.device))
         parts = torch.split(place, [part.size for part in self.numbers])
         shapes = [part.shape for part in self.numbers]
         views = (part.view(shape) for part, shape in zip(parts, shapes, strict=True))

@@ -19,7 +19,7 @@ from engine.decoders.jacobi_window import (
     window_knob,
 )
 from engine.decoders.lantern_tree import DraftTree, TreeWalk, draft_tree
-from engine.decoders.shift import most_tokens
+from engine.decoders.shift import most_tokens, most_true
 from engine.decoders.speculate import acceptance_probability, speculate
 from engine.models.base import MAX_ROWS, Drafter, host_rows
 from engine.numerics.distributions import exact, gather, logits_to_probs, residual, sample
@@ -30,6 +30,9 @@ from engine.trace.rows import TOP
 
 FEW = 16  # neighbours, of the many that a draft may borrow from
 DRAFTS_AT_ONCE = 4096  # drafts whose neighbourhoods are held at once
+# Tokens of one q that, of the few nearest, cannot borrow what they lack: with static shapes no more
+# are looked at.
+MOST_DRAFTS = 1024
 PAPER_K, PAPER_CODES = 1000, 16384  # the k of its main results (Table 3), LlamaGen's codes
 
 
@@ -237,13 +240,20 @@ class Lantern(JacobiWindowDecoder):
             return self._nearest(x, most) + row[:, None] * p.shape[1]
 
         most, beyond = most_tokens(draft > wide, self.model, self.sampling)
-        tests = torch.arange(len(p), device=p.device)[:, None].expand(-1, most).flatten()
-        drafts = (draft - wide).topk(most, sorted=False).indices.flatten()
-        pairs = torch.split(tests, DRAFTS_AT_ONCE), torch.split(drafts, DRAFTS_AT_ONCE)
+        drafts = (draft - wide).topk(most, sorted=False).indices
+        tests = torch.arange(len(p), device=p.device)[:, None].expand_as(drafts)
+        # Most need but a few of their neighbours.
+        pairs = (torch.split(part.flatten(), DRAFTS_AT_ONCE * FEW) for part in (tests, drafts))
+        lack = torch.cat(
+            [lacking(row, x, entries(row, x, FEW))[0] for row, x in zip(*pairs, strict=True)]
+        )
+        most, others = most_true(lack.view_as(drafts) > 0, self.model, MOST_DRAFTS)
+        lack, left_over = lack.view_as(drafts).topk(most, sorted=False)
+        beyond = beyond | others
+        some = host_rows(self.model, lack.flatten() > 0)
+        tests, drafts = (part.gather(-1, left_over).flatten()[some] for part in (tests, drafts))
+        pairs = (torch.split(part, DRAFTS_AT_ONCE) for part in (tests, drafts))
         for row, x in zip(*pairs, strict=True):
-            # Most need but a few of their neighbours.
-            some = host_rows(self.model, lacking(row, x, entries(row, x, FEW))[0] > 0)
-            row, x = row[some], x[some]
             here = entries(row, x)
             missing, within = lacking(row, x, here)
             missing = missing.clamp_min(0)

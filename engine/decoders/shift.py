@@ -16,15 +16,20 @@ from engine.models.base import ImageModel, host_count
 from engine.settings import Sampling
 
 
-def most_tokens(where: Tensor, model: ImageModel, sampling: Sampling) -> tuple[int, Tensor]:
-    """How many tokens of bool `where` [T, V] are true in a row at most, at least 1, and bool
-    [T, 1], in which rows more are: none of them, without static shapes. With them the number cannot
-    follow `where`, tokens that have a probability: it is twice top-k, which keeps ties."""
+def most_true(where: Tensor, model: ImageModel, bound: int) -> tuple[int, Tensor]:
+    """How many of bool `where` [T, N] are true in a row at most, at least 1, and bool [T, 1], in
+    which rows more are: none of them, without static shapes. With them the number cannot follow
+    `where`: it is `bound`, or N."""
     held = where.sum(-1, keepdim=True)
     largest = torch.cat([held.flatten(), held.new_ones(1)]).max()
-    codes = where.shape[-1]
-    most = host_count(model, largest, min(codes, 2 * sampling.top_k or codes))
+    most = host_count(model, largest, min(where.shape[-1], bound))
     return most, held > most
+
+
+def most_tokens(where: Tensor, model: ImageModel, sampling: Sampling) -> tuple[int, Tensor]:
+    """`most_true` of tokens that have a probability, [T, V]: no more than top-k, which keeps ties;
+    twice as many are allowed for."""
+    return most_true(where, model, 2 * sampling.top_k or where.shape[-1])
 
 
 def committed_by_residual(p: Tensor, q: Tensor, acceptance: Tensor) -> Tensor:

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
+from engine.clock import to_device
 from engine.infilling import Fills
 from engine.models.base import MAX_ROWS, ImageModel, Parents
 from engine.models.cache import WindowCache, ancestors
@@ -348,9 +349,8 @@ class BodyModel(ImageModel):
         kept = [*range(before), *(before + self.inputs * row + n for row in rows for n in parts)]
         ctx.cache.keep(kept)
         if ctx.plan.fronts:
-            every = len(kept) == kept[-1] + 1  # a copy from the host less
-            standing = ctx.standing[: len(kept)] if every else ctx.standing[kept]
-            ctx.cached[base : base + len(kept)] = standing
+            chosen = to_device(torch.tensor(kept), self.device)
+            ctx.cached[base : base + len(kept)] = ctx.standing[chosen]
         ctx.advance(ctx.committed if frontier is None else frontier)
 
 

@@ -27,6 +27,7 @@ from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
 from engine.models.body import BodyModel, Prompt
 from engine.models.supply.card import ModelCard, ModelError
+from engine.models.supply.device import loading_device
 from engine.models.supply.weights import fit, randomise, read_tokenizer, read_weights, require_file
 from engine.settings import SettingError
 
@@ -83,8 +84,7 @@ class JanusModel(BodyModel):
         settings = config(card) if folders is None else read_config(folders["model"])
         # Before the weights, which take minutes: a broken tokenizer fails at once.
         self.tokenizer = None if folders is None else _read_tokenizer(folders["model"])
-        # Loaded on the CPU and moved at the end: on ZeroGPU the device is there only later.
-        network = _empty(settings, device if folders is None else torch.device("cpu"), dtype)
+        network = _empty(settings, device if folders is None else loading_device(device), dtype)
         if folders is None:
             randomise(network)
         else:

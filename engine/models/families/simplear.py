@@ -29,6 +29,7 @@ from transformers.models.qwen2.modeling_qwen2 import Qwen2RotaryEmbedding
 
 from engine.models.body import BodyModel, Prompt
 from engine.models.supply.card import ModelCard, ModelError
+from engine.models.supply.device import loading_device
 from engine.models.supply.weights import (
     AGAIN,
     fit,
@@ -108,8 +109,7 @@ class SimpleARModel(BodyModel):
         if folders is not None:
             self.tokenizer = _read_tokenizer(folders["model"])
             self.first = _first_code(self.tokenizer, self.vocab_size, settings)
-        # Loaded on the CPU and moved at the end: on ZeroGPU the device is there only later.
-        network = _empty(settings, device if folders is None else torch.device("cpu"), dtype)
+        network = _empty(settings, device if folders is None else loading_device(device), dtype)
         if folders is None:
             randomise(network)
             self.vq: nn.Module = _LinearDecoder(self.codebook)

@@ -59,6 +59,12 @@ def resolve_device(wanted: str = "auto") -> torch.device:
     return device
 
 
+def loading_device(device: torch.device) -> torch.device:
+    """Where weights are put that come from files: on the device itself, a tensor at a time; on
+    ZeroGPU, whose device is there only later, in main memory."""
+    return torch.device("cpu") if zero_gpu() else device
+
+
 def resolve_dtype(device: torch.device, wanted: str | torch.dtype | None = None) -> torch.dtype:
     """Dtype to run in: the requested one, or the fast one on the device (bfloat16 on Ampere and
     later and on a CPU that multiplies in it, float16 on older GPUs, float32 on other CPUs). Raises
