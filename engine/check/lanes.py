@@ -113,7 +113,7 @@ def check_logits(subject: Subject) -> Iterator[Finding]:
     model, name = subject.model, f"logits of {subject.title}"
     need = 8 * sum(parameter.numel() for parameter in parameters(model))
     free = available(torch.device("cpu"))
-    if free is not None and need > free / 2:
+    if free is not None and need > free / 4:
         yield left_out(name, f"The weights in float64 take {need / GIB:.0f} GiB of main memory.")
         return
     twin = subject.twin(torch.device("cpu"), torch.float64)

@@ -112,7 +112,6 @@ def check_peer(subject: Subject) -> Iterator[Finding]:
         yield left_out("transformers", "A whole picture takes minutes here.")
         return
     generate = peer_of(model, model.sampling)
-    run_round(model, generate, PROMPT, 0)  # which warms both up
     round_ = run_round(model, generate, PROMPT, 0)
     each = {kind.value: round_.generate[kind] / round_.waited for kind in CacheKind}
     times = " and ".join(f"{ratio:.1f} times with a {kind} cache" for kind, ratio in each.items())

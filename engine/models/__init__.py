@@ -109,8 +109,6 @@ def prepared(model: Model, graphs: bool) -> Model:
     """The model with static shapes where it is on a CUDA device: attention's kernels are chosen and
     set up anew for each new shape."""
     if model.device.type == "cuda":
-        # cuDNN, which PyTorch prefers, takes tens of milliseconds for each.
-        torch.backends.cuda.enable_cudnn_sdp(False)
         model.static = True
         model.capture = partial(CudaCapture, model.device) if graphs else None
     return model

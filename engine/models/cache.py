@@ -50,6 +50,12 @@ class WindowCache:
         return self._layers
 
     @property
+    def repeats(self) -> bool:
+        """Whether passes like the one over the open window come again, with the same shapes: all
+        but the one that reads the prompt, where slots are attended to in buckets."""
+        return self.bucket > 1 and self.base > 0
+
+    @property
     def bytes(self) -> int:
         """What it takes on its device."""
         return sum(part.nbytes for part in self._all)

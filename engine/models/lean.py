@@ -9,17 +9,23 @@ layer is computed once a pass.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 _HEAD_NORM_EPS = 1e-5  # a constant in ChameleonLayerNorm
 
 
 class Cache(Protocol):
+    @property
+    def repeats(self) -> bool:
+        """Whether passes of the same shapes come again."""
+
     def update(self, k: Tensor, v: Tensor, layer: int) -> tuple[Tensor, Tensor]:
         """Writes a layer's keys and values [R, H, T, d]; returns those of all S slots."""
 
@@ -113,27 +119,28 @@ class LeanBody:
             x = inputs.reshape(-1, width).clone()
         else:
             x = F.linear(inputs, self.join.weight, self.join.bias).view(-1, width)
-        for index, layer in enumerate(self.layers):
-            inner = x if self.norm_after else self._normed(x, layer.attention_norm)
-            qkv = F.linear(inner, layer.qkv.weight, layer.qkv.bias).view(rows, length, -1, dim)
-            qk, v = qkv.split_with_sizes((heads + kv_heads, kv_heads), 2)
-            if layer.head_norm is not None:
-                scale, shift = layer.head_norm
-                qk = torch.addcmul(shift, F.layer_norm(qk, (dim,), eps=_HEAD_NORM_EPS), scale)
-            swapped = qk.roll(dim // 2, -1)  # halves (x2, x1); the minus of (-x2, x1) is in sin
-            qk = qk.mul_(cos).addcmul_(swapped, sin)
-            q, k = qk.transpose(1, 2).split_with_sizes((heads, kv_heads), 1)
-            keys, values = cache.update(k, v.transpose(1, 2), index)
-            # Heads that share a key become rows of one head. Repeating keys and values would copy
-            # them in every layer, and torch's `enable_gqa` with a mask has no fast kernel.
-            mixed = F.scaled_dot_product_attention(
-                q.reshape(rows, kv_heads, groups * length, dim), keys, values, attn_mask=mask
-            )
-            mixed = mixed.reshape(rows, heads, length, dim).transpose(1, 2)
-            self._add(x, mixed.reshape(len(x), -1), layer.output, layer.attention_norm)
-            inner = x if self.norm_after else self._normed(x, layer.mlp_norm)
-            gate, up = F.linear(inner, layer.gate_up.weight, layer.gate_up.bias).chunk(2, -1)
-            self._add(x, F.silu(gate, inplace=True).mul_(up), layer.down, layer.mlp_norm)
+        with _kernels(inputs, cache):
+            for index, layer in enumerate(self.layers):
+                inner = x if self.norm_after else self._normed(x, layer.attention_norm)
+                qkv = F.linear(inner, layer.qkv.weight, layer.qkv.bias).view(rows, length, -1, dim)
+                qk, v = qkv.split_with_sizes((heads + kv_heads, kv_heads), 2)
+                if layer.head_norm is not None:
+                    scale, shift = layer.head_norm
+                    qk = torch.addcmul(shift, F.layer_norm(qk, (dim,), eps=_HEAD_NORM_EPS), scale)
+                swapped = qk.roll(dim // 2, -1)  # halves (x2, x1); the minus of (-x2, x1) is in sin
+                qk = qk.mul_(cos).addcmul_(swapped, sin)
+                q, k = qk.transpose(1, 2).split_with_sizes((heads, kv_heads), 1)
+                keys, values = cache.update(k, v.transpose(1, 2), index)
+                # Heads that share a key become rows of one head. Repeating keys and values would
+                # copy them in every layer, and torch's `enable_gqa` with a mask has no fast kernel.
+                mixed = F.scaled_dot_product_attention(
+                    q.reshape(rows, kv_heads, groups * length, dim), keys, values, attn_mask=mask
+                )
+                mixed = mixed.reshape(rows, heads, length, dim).transpose(1, 2)
+                self._add(x, mixed.reshape(len(x), -1), layer.output, layer.attention_norm)
+                inner = x if self.norm_after else self._normed(x, layer.mlp_norm)
+                gate, up = F.linear(inner, layer.gate_up.weight, layer.gate_up.bias).chunk(2, -1)
+                self._add(x, F.silu(gate, inplace=True).mul_(up), layer.down, layer.mlp_norm)
         return self._normed(x, self.norm).view(rows, length, width)
 
     def _normed(self, x: Tensor, weight: Tensor) -> Tensor:
@@ -147,6 +154,17 @@ class LeanBody:
         x.addmm_(inner, projection.weight.t())
         if projection.bias is not None:
             x += projection.bias
+
+
+def _kernels(inputs: Tensor, cache: Cache) -> AbstractContextManager[None]:
+    """Of attention. On a GPU PyTorch prefers cuDNN's, which is the fastest but takes 80 ms to set
+    itself up for new shapes: others are as good for those that do not come again. The choice is the
+    process's, so that a pass on another thread may take the other one."""
+    if inputs.is_cuda and not cache.repeats:
+        return sdpa_kernel(
+            [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+        )
+    return nullcontext()
 
 
 def _layer(module: Any) -> Layer:

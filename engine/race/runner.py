@@ -37,7 +37,14 @@ class Race:
         request.sampling.check(model.plan.length)
         model.check_prompt(request.prompt)
         if isinstance(model, BodyModel) and model.card:
-            check_lanes(model.card, model.device, model.dtype, len(request.lanes), model.slots)
+            check_lanes(
+                model.card,
+                model.device,
+                model.dtype,
+                len(request.lanes),
+                model.slots,
+                graphs=model.capture is not None,
+            )
         self.request, self._stopped = request, False
         self.model, self.plan = planned(model, request.infilling)
         self._decoders = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import os
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -18,6 +19,9 @@ from engine.settings import SettingError
 
 DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16, "float32": torch.float32}
 LANES = 2  # that must fit beside the weights; a race asks for its own number
+# Bytes that a lane's graphs keep for their results, for each of the model's codes: the most that
+# any decoder's took on an H200, LANTERN's 208 MiB of Janus-Pro's 16,384 codes.
+_GRAPHS = 13 * 2**10
 _PROMPT = 256  # positions of a prompt; longer ones are rare
 _CUDA_MEMORY_ALLOCATION = 2  # cudaErrorMemoryAllocation
 # What a container has, of cgroup v2 or of v1: its limit, what it uses, and in its numbers the line
@@ -91,11 +95,14 @@ def cpu_has_bfloat16() -> bool:
     return any(found.get(name) for name in ("avx512_bf16", "amx_bf16"))
 
 
-def race_bytes(card: ModelCard, dtype: torch.dtype, lanes: int) -> int:
+def race_bytes(card: ModelCard, dtype: torch.dtype, lanes: int, graphs: bool = False) -> int:
     """Bytes that a race takes beside the weights: a KV cache of two guidance rows for each lane,
-    and working memory, of a pass or of the decoding of one picture."""
+    with a layer more for a drafter where there is one, what captured `graphs` keep, and working
+    memory, of a pass or of the decoding of one picture."""
     positions = card.length + _PROMPT + MAX_ROWS
-    return lanes * 2 * positions * card.kv_values * dtype.itemsize + card.working
+    values = card.kv_values + (card.kv_values // card.depth if card.drafter else 0)
+    lane = 2 * positions * values * dtype.itemsize + (_GRAPHS * card.codes if graphs else 0)
+    return lanes * lane + card.working
 
 
 def required_bytes(card: ModelCard, dtype: torch.dtype, lanes: int = LANES) -> int:
@@ -104,22 +111,27 @@ def required_bytes(card: ModelCard, dtype: torch.dtype, lanes: int = LANES) -> i
 
 
 def check_lanes(
-    card: ModelCard, device: torch.device, dtype: torch.dtype, lanes: int, slots: Slots
+    card: ModelCard,
+    device: torch.device,
+    dtype: torch.dtype,
+    lanes: int,
+    slots: Slots,
+    graphs: bool = False,
 ) -> None:
-    """Raises SettingError, naming how many fit, if a race of so many lanes does not fit beside the
-    loaded model. Its slots of races before are the lanes' own; where room is short, those that the
-    race does not use are freed."""
-    free = available(device)
+    """Raises SettingError, naming how many fit, if a race of so many lanes, captured or not, does
+    not fit beside the loaded model. Its slots of races before are the lanes' own; where room is
+    short, those that the race does not use are freed."""
+    free, need = available(device), partial(race_bytes, card, dtype, graphs=graphs)
     if free is None:
         return
     free += slots.bytes(lanes)
-    if race_bytes(card, dtype, lanes) > free:
+    if need(lanes) > free:
         free += slots.trim(lanes)
-    if race_bytes(card, dtype, lanes) <= free:
+    if need(lanes) <= free:
         return
-    fit = [count for count in range(1, lanes) if race_bytes(card, dtype, count) <= free]
+    fit = [count for count in range(1, lanes) if need(count) <= free]
     raise SettingError(
-        f"{lanes} lanes of {card.title} need {_gib(race_bytes(card, dtype, lanes))} on {device},"
+        f"{lanes} lanes of {card.title} need {_gib(need(lanes))} on {device},"
         f" and {_gib(free)} are free: {f'race {max(fit)} at most' if fit else 'free some'}."
     )
 
