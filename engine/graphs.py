@@ -70,5 +70,6 @@ class Graphs:
             result, replay, _ = self._parts[part, key]
             replay()
         except Exception as error:
-            raise CaptureError(f"{part}: {type(error).__name__}: {error}") from error
+            words = str(error).partition("\n")[0]
+            raise CaptureError(f"{part}: {type(error).__name__}: {words}") from error
         return result

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 
 import numpy as np
 import torch
@@ -22,7 +23,7 @@ from engine.trace import Frame, LaneState
 
 LANES = ("ar", "sjd", "gsd", "lantern", "sjd-pac")
 PICTURES = 7
-SPARE = 2**26  # bytes that a race is left with which is to run out of memory
+SPARE, PIECE = 2**26, 2**23  # bytes that a race is left with which is to run out of memory
 _MARGIN = 2**28  # bytes beside what the check of memory said: kernels' own
 
 
@@ -81,9 +82,16 @@ def check_out_of_memory(subject: Subject) -> Iterator[Finding]:
     total = torch.cuda.get_device_properties(device).total_memory
     bound = (torch.cuda.memory_reserved(device) + SPARE) / total
     torch.cuda.set_per_process_memory_fraction(bound, number)
+    held = list[torch.Tensor]()
     try:
+        # What is reserved and free is taken up too, but for a few pieces.
+        with suppress(torch.OutOfMemoryError):
+            while True:
+                held.append(torch.empty(PIECE, dtype=torch.uint8, device=device))
+        del held[-SPARE // PIECE :]
         last, _ = race(model)
     finally:
+        held.clear()
         torch.cuda.set_per_process_memory_fraction(1.0, number)
     failures = {frame.failure for frame in last}
     after = {frame.state for frame in race(model)[0]}

@@ -102,8 +102,10 @@ class WindowDecoder(Decoder):
                 graphs = state.slot.graphs = None
                 clock.skip()
                 result = bound()  # which raises where the device itself is lost
-                model.uncaptured[self.name] = str(error)
-                log.warning("%s runs without CUDA graphs: %s", self.title, error)
+                log.warning("%s goes on without CUDA graphs: %s", self.title, error)
+                # Another race may have the memory that this one lacks.
+                if not isinstance(error.__cause__, torch.OutOfMemoryError):
+                    model.uncaptured[self.name] = str(error)
                 return result
 
         try:

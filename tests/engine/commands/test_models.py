@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
-import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -45,21 +42,6 @@ def models(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Models:
         return 0
 
     return call
-
-
-@pytest.fixture
-def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """The folder of weights, with the tiny model in the place of Janus-Pro 1B, pinned with the
-    digests of its files."""
-    root = tmp_path / "weights"
-    files = shutil.copytree(JANUS.folders["model"], root / SOURCE.repo)
-    digests = tuple(
-        (file.name, hashlib.sha256(file.read_bytes()).hexdigest()) for file in files.iterdir()
-    )
-    source = dataclasses.replace(SOURCE, revision="a" * 40, digests=digests)
-    monkeypatch.setitem(CARDS, NAME, dataclasses.replace(JANUS.card, repos=(source,)))
-    monkeypatch.setitem(published.PUBLISHED, NAME, JANUS.published)
-    return root
 
 
 def spoil(folder: Path) -> str:

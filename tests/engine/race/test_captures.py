@@ -147,3 +147,13 @@ def test_a_device_that_goes_away_ends_the_lane_and_is_no_fault_of_its_graphs() -
     assert frames[-1].state is LaneState.FAILED
     assert frames[-1].failure is Failure.DEVICE_LOST
     assert model.uncaptured == {}
+
+
+def test_where_memory_is_short_a_lane_goes_on_without_graphs_in_this_race_alone() -> None:
+    def short(function: Callable[[], Any]) -> Captured:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 32.00 MiB.")
+
+    model = toy(short)
+    frames = list(race_of(model, [Lane("sjd")], "a prompt", 7))
+    assert frames[-1].state is LaneState.FINISHED
+    assert model.uncaptured == {}

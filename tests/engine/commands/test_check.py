@@ -1,0 +1,71 @@
+"""The command `python -m engine check`, on a tiny Janus-Pro in a folder of weights."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engine import __main__ as cli
+from engine.check.finding import Finding, Outcome, Subject, fault
+from engine.commands import check as command
+from engine.models.supply.card import CARDS
+from tests.engine.commands.conftest import NAME
+
+Capture = pytest.CaptureFixture[str]
+
+
+def check(monkeypatch: pytest.MonkeyPatch, folder: Path, out: Path) -> int:
+    options = ["--model", NAME, "--device", "cpu", "--dtype", "float32", "--threads", "1"]
+    where = ["--weights", str(folder), "--out", str(out)]
+    monkeypatch.setattr(sys, "argv", ["engine", "check", *options, *where])
+    try:
+        cli.main()
+    except SystemExit as ended:
+        return ended.code
+    return 0
+
+
+def test_a_check_ends_with_a_report_and_a_line_of_json(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    out = tmp_path / "report.md"
+    assert check(monkeypatch, folder, out) == 0
+    printed = capsys.readouterr().out.splitlines()
+    found = json.loads(printed[-1])["findings"]
+    assert {each["outcome"] for each in found} == {"good", "left out"}
+    # Both models' lanes and logits, and of everything else a word.
+    assert sum("static shapes" in each["words"] for each in found) == 22
+    assert [each["name"] for each in found if each["name"].startswith("logits")] == [
+        "logits of a small model",
+        f"logits of {CARDS[NAME].title}",
+    ]
+    names = {each["name"] for each in found}
+    assert names >= {"a race", "memory", "a pass of 64 rows", "pictures", "out of memory"}
+    assert "No fault was found." in printed
+    assert printed[-1] in out.read_text("utf-8")
+
+
+def test_a_fault_ends_it_with_1(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    def wrong(subject: Subject) -> Iterator[Finding]:
+        yield fault("a race", "It failed.", "set something.")
+
+    monkeypatch.setattr(command, "CHECKS", {"races": wrong})
+    monkeypatch.setattr(command, "SMALL", ())
+    assert check(monkeypatch, folder, tmp_path / "report.md") == 1
+    printed = capsys.readouterr().out
+    assert "fault  a race: It failed. What to do: set something." in printed
+    (found,) = json.loads(printed.splitlines()[-1])["findings"]
+    assert found["outcome"] == Outcome.FAULT.value
+
+
+def test_a_model_that_is_not_there_is_said_at_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Capture
+) -> None:
+    assert check(monkeypatch, tmp_path / "nowhere", tmp_path / "report.md") == 2
+    assert "There is no folder" in capsys.readouterr().err
