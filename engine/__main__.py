@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from engine.commands.check import add_check_command
+from engine.check.command import add_check_command
 from engine.commands.infill import add_infill_command
 from engine.commands.judge import add_judge_command
 from engine.commands.models import add_models_command

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from engine.bench.__main__ import add_bench_command
-from engine.commands.check import add_check_command
+from engine.check.command import add_check_command
 from engine.commands.judge import add_judge_command
 from engine.commands.models import add_models_command
 from visualize.__main__ import add_race_commands

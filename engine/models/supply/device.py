@@ -100,7 +100,8 @@ def race_bytes(card: ModelCard, dtype: torch.dtype, lanes: int, graphs: bool = F
     with a layer more for a drafter where there is one, what captured `graphs` keep, and working
     memory, of a pass or of the decoding of one picture."""
     positions = card.length + _PROMPT + MAX_ROWS
-    values = card.kv_values + (card.kv_values // card.depth if card.drafter else 0)
+    drafter = any(source.part == "drafter" for source in card.repos)  # loaded, not only published
+    values = card.kv_values + drafter * card.kv_values // card.depth
     lane = 2 * positions * values * dtype.itemsize + (_GRAPHS * card.codes if graphs else 0)
     return lanes * lane + card.working
 

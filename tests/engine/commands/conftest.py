@@ -17,8 +17,7 @@ NAME = JANUS.card.name
 (SOURCE,) = JANUS.card.repos
 
 
-@pytest.fixture
-def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+def folder_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """The folder of weights, with the tiny model in the place of Janus-Pro 1B, pinned with the
     digests of its files."""
     root = tmp_path / "weights"
@@ -30,3 +29,8 @@ def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setitem(CARDS, NAME, dataclasses.replace(JANUS.card, repos=(source,)))
     monkeypatch.setitem(published.PUBLISHED, NAME, JANUS.published)
     return root
+
+
+@pytest.fixture
+def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    return folder_of(monkeypatch, tmp_path)

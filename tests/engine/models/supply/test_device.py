@@ -124,6 +124,18 @@ def test_memory_is_weights_and_caches_and_working_room() -> None:
     assert place.required_bytes(card, torch.float32, 3) == 4 * (1000 + 3 * 2 * positions * 10) + 7
 
 
+def test_a_lane_takes_a_layer_more_for_a_drafter_and_what_its_graphs_keep() -> None:
+    card = CARDS["llamagen-256"]
+    lane = place.race_bytes(card, torch.float16, 2) - place.race_bytes(card, torch.float16, 1)
+    positions = card.length + 256 + MAX_ROWS
+    assert lane == 2 * 2 * positions * card.kv_values
+    drafting = card.with_drafter()
+    more = place.race_bytes(drafting, torch.float16, 1) - place.race_bytes(card, torch.float16, 1)
+    assert more == lane // card.depth
+    graphs = place.race_bytes(card, torch.float16, 3, graphs=True)
+    assert graphs - place.race_bytes(card, torch.float16, 3) == 3 * 13 * 1024 * card.codes
+
+
 @pytest.mark.parametrize(
     ("name", "gpu", "capability", "fits"),
     [

@@ -10,12 +10,17 @@ from pathlib import Path
 import pytest
 
 from engine import __main__ as cli
+from engine.check import command
 from engine.check.finding import Finding, Outcome, Subject, fault
-from engine.commands import check as command
 from engine.models.supply.card import CARDS
-from tests.engine.commands.conftest import NAME
+from tests.engine.commands.conftest import NAME, folder_of
 
 Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    return folder_of(monkeypatch, tmp_path)
 
 
 def check(monkeypatch: pytest.MonkeyPatch, folder: Path, out: Path) -> int:
