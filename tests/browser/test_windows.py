@@ -54,6 +54,34 @@ def test_a_small_window_shows_a_picture_and_plays_it(
     assert wide(page) <= 0
 
 
+def test_a_narrow_phone_has_its_form_in_two_rows_and_cuts_no_time(recorded_url, open_page) -> None:
+    page = open_page(recorded_url, 320, 640, "?recorded=tour&t=end")
+    expect(page.locator(".board")).to_have_attribute("data-done", "1")
+    rows = page.locator("#roll, #options button").evaluate_all(
+        "buttons => buttons.map((button) => button.getBoundingClientRect().top)"
+    )
+    assert rows[0] == rows[1]
+    page.locator(".fill").evaluate_all("buttons => buttons.forEach((it) => (it.hidden = false))")
+    cut = page.locator(".stamp").evaluate_all(
+        "stamps => stamps.filter((it) => it.scrollWidth > it.clientWidth).map((it) => it.innerText)"
+    )
+    assert cut == []
+    beyond = page.locator(".lane .post").evaluate_all(
+        "flags => flags.map((flag) => flag.getBoundingClientRect().right"
+        " - flag.closest('.lane').getBoundingClientRect().right)"
+    )
+    assert max(beyond) <= 0
+
+
+def test_the_icons_of_links_stand_in_the_middle(recorded_url, open_page) -> None:
+    page = open_page(recorded_url)
+    middles = page.locator(".moment, .embed, .moment svg, .embed svg").evaluate_all(
+        "parts => parts.map((part) => { const { top, bottom } = part.getBoundingClientRect();"
+        " return (top + bottom) / 2; })"
+    )
+    assert max(middles) - min(middles) <= 1
+
+
 def test_a_large_window_is_used(recorded_url, open_page) -> None:
     page = open_page(recorded_url, 3840, 2160)
     assert page.locator(".board").bounding_box()["width"] > 3000
