@@ -12,7 +12,7 @@ const rules = {
 export default [
   { ignores: [".venv/", "node_modules/"] },
   js.configs.recommended,
-  { files: ["static/**/*.js"], languageOptions: { globals: globals.browser }, rules },
+  { files: ["{static,examples}/**/*.js"], languageOptions: { globals: globals.browser }, rules },
   {
     files: ["static/form/*.js"], // gradio's
     languageOptions: {

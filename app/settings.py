@@ -21,6 +21,7 @@ from engine.models.supply.device import DTYPES, resolve_device
 PREFIX = "PHOTO_FINISH_"
 AUTO = "auto"
 _HOST = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
+ANY_PAGE = "*"
 # What Kubernetes sets for each Service beside a pod, after the Service's name in capitals.
 _SERVICE = re.compile(
     r"(?:\w+_)?(?:SERVICE_HOST=.*|SERVICE_PORT(?:_\w+)?=\d+|PORT=[a-z]+://.*"
@@ -65,6 +66,16 @@ def _check_host(name: str) -> str:
     return name.lower()
 
 
+def _check_frame(site: str) -> str:
+    """A host-source of Content Security Policy (level 3, section 2.3.1), without a path."""
+    scheme, _, name = site.rpartition("://")
+    name, _, port = name.removeprefix("*.").partition(":")
+    named = scheme in ("", "http", "https") and _HOST.fullmatch(name) and re.fullmatch(r"\d*", port)
+    if site != ANY_PAGE and not named:
+        raise ValueError(f"{site!r:.60} is no site such as slides.example.org or localhost:8000")
+    return site.lower()
+
+
 def _check_device(name: str) -> str:
     try:
         resolve_device(name)
@@ -100,6 +111,9 @@ ModelNames = Annotated[tuple[ModelName, ...], NoDecode, BeforeValidator(_split_n
 DraftedName = Annotated[str, AfterValidator(_check_drafter)]
 DraftedNames = Annotated[tuple[DraftedName, ...], NoDecode, BeforeValidator(_split_names)]
 HostName = Annotated[str, AfterValidator(_check_host)]
+FrameNames = Annotated[
+    tuple[Annotated[str, AfterValidator(_check_frame)], ...], NoDecode, BeforeValidator(_split)
+]
 HostNames = Annotated[tuple[HostName, ...], NoDecode, BeforeValidator(_split)]
 
 
@@ -163,6 +177,12 @@ class AppSettings(BaseSettings):
         (),
         description="names under which a proxy serves the page, and sites whose pages may call it,"
         " with commas between them",
+    )
+    frames: FrameNames = Field(
+        (),
+        description="sites whose pages may show this one in a frame, with commas between them:"
+        " `slides.example.org`, `*.example.org`, `localhost:8000`; `*`: any page, one from a disk"
+        " too",
     )
     queue_size: int = Field(
         20, ge=1, le=200, description="races that may wait; further ones are rejected"

@@ -7,6 +7,12 @@
 export const windowHeight = () => Math.min(innerHeight, screen.height);
 
 /**
+ * What the page's address asks for, as a query. A file that is opened from a disk may have it
+ * behind a # instead.
+ */
+export const addressQuery = () => location.search || location.hash.replace("#", "?");
+
+/**
  * The first element that a selector finds in `root`. Throws where there is none of its kind, by
  * default HTMLElement.
  * @overload @param {ParentNode} root @param {string} selector @returns {HTMLElement}

@@ -30,6 +30,7 @@ const RESTING = "#bet, #decided, #five-seeds, #seeds-table, #cost, #whatif, #exp
 export function mountPage(element, props, trigger, watch, root) {
   let shown = ""; // the race that is on the board
   let over = ""; // the race that the page has heard is over
+  const embedded = document.documentElement.classList.contains("embed"); // in another page's frame
   let bets = false; // whether Race was pressed, so that the form's bet is on the race that comes
   let watched = { watch: "", key: "", more: false }; // the race that was watched last
   /** @type {(snapshot: Shown) => void} shows a race */
@@ -69,18 +70,20 @@ export function mountPage(element, props, trigger, watch, root) {
 
   // The page opens with the race that its address names, or else with a recorded race, unless
   // another one was faster. The other recorded ones come after it, so that the tour needs no
-  // network.
+  // network. An embedded board shows no other race than its address names.
   /** @param {(value: Snapshot) => void} callback */
   async function openWith(callback) {
     const { opening, recorded } = props;
     const here = new URLSearchParams(location.search);
     const asked = here.get("race") ?? here.get("recorded");
     if (asked) await readAsked(asked);
+    if (embedded && asked) return;
     const race = opening && shown === "" && (await fetchRace(opening));
     if (race && shown === "") {
       shown = race.id ?? "";
       callback(race);
     }
+    if (embedded) return;
     const others = Object.keys(recorded).filter((name) => name !== opening);
     const ignore = () => {}; // it is fetched again when it is asked for
     for (const name of others) {
@@ -189,7 +192,8 @@ export function mountPage(element, props, trigger, watch, root) {
   mountOffline();
 
   document.addEventListener("photo-finish-press", (event) => {
-    document.getElementById(event.detail)?.click();
+    const button = document.getElementById(event.detail);
+    if (button?.checkVisibility()) button.click(); // an embedded board has none
   });
 
   // The settings of a race that was not raced from this form can be taken over: its prompt, seed,

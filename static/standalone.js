@@ -1,8 +1,9 @@
-// Joins the board to the one snapshot that its HTML file holds; it is dark where the reader's
-// system is.
+// Joins the board to the one snapshot that its HTML file holds, at the moment that the file's
+// address names; it is dark where the reader's system is.
 
 import { mountBoard } from "./board/board.js";
-import { query } from "./dom.js";
+import { readMoment } from "./controls/moment.js";
+import { addressQuery, query } from "./dom.js";
 import { mountSaving } from "./panels/save.js";
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -11,4 +12,13 @@ dark.addEventListener("change", followSystem);
 followSystem();
 const recorded = JSON.parse(String(query(document, "#race", HTMLScriptElement).textContent));
 mountSaving(document, () => recorded);
-mountBoard(query(document, "#board"), (callback) => callback(recorded));
+const asked = addressQuery();
+const embedded = new URLSearchParams(asked).get("embed") === "1";
+document.documentElement.classList.toggle("embed", embedded);
+const board = mountBoard(query(document, "#board"), (callback) => callback(recorded));
+let opened = false;
+board.onChange(({ race }) => {
+  if (opened) return;
+  opened = true;
+  board.go(readMoment(asked, race));
+});

@@ -14,6 +14,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
+from app.api.site_guard import frame_policy
 from app.api.visitor import network_of
 from engine.trace import MAX_BYTES
 
@@ -31,8 +32,8 @@ FAILED = "This could not be answered; the page's log says why."
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",  # a race's id is in the page's address
-    # not frame-ancestors: a Space is shown in a frame
-    "Content-Security-Policy": "object-src 'none'; base-uri 'self'; form-action 'self'",
+    "Content-Security-Policy": "object-src 'none'; base-uri 'self'; form-action 'self'"
+    + frame_policy(),
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
 }
 

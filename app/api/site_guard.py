@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 
-from app.settings import SETTINGS
+from app.settings import ANY_PAGE, SETTINGS
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 # Of a Space: no DNS but Hugging Face's own has names below it.
@@ -35,6 +35,17 @@ def names_of(environment: Mapping[str, str] = os.environ) -> frozenset[str]:
     if "SPACE_ID" in environment:  # with a domain of its own it has several
         names += [HUB, *environment.get("SPACE_HOST", "").split(",")]
     return frozenset(name.strip().strip("[]").lower() for name in (*names, *SETTINGS.hosts)) - {""}
+
+
+def frame_policy(
+    frames: Collection[str] = SETTINGS.frames, environment: Mapping[str, str] = os.environ
+) -> str:
+    """The part of Content Security Policy that says who may show the page in a frame: its own site,
+    a Space's hub, and those of the setting; empty where any page may."""
+    if ANY_PAGE in frames:
+        return ""
+    hub = [f"https://{HUB}"] if "SPACE_ID" in environment else []
+    return " ".join(["; frame-ancestors 'self'", *hub, *frames])
 
 
 class SiteGuard:

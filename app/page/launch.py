@@ -22,8 +22,10 @@ log = logging.getLogger(__name__)
 STATIC = Path(__file__).parents[2] / "static"
 # Every word of the page is English, whatever the visitor's browser prefers: gradio would set the
 # page's language to the browser's, and a screen reader would read it with that language's voice.
+# An embedded board's page has a class from its first paint on, so that nothing else is seen.
 HEAD = """<script>{
   const root = document.documentElement;
+  root.classList.toggle("embed", new URLSearchParams(location.search).get("embed") === "1");
   const english = () => root.lang === "en" || (root.lang = "en");
   new MutationObserver(english).observe(root, { attributeFilter: ["lang"] });
   english();

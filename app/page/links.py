@@ -17,6 +17,10 @@ from app.races.request_values import request_values
 from engine.settings import SettingError
 
 WAITS = "The form is filled in from your link: press Race."
+NOT_HERE = (
+    "This page does not have the race that this frame is to show. The HTML file of Export has a"
+    " race for good."
+)
 GONE = "This race is no longer kept here. Its settings are in the form: press Race."
 
 # Safari lets a page write to the clipboard while a click is handled: the text follows.
@@ -55,7 +59,8 @@ class Links:
         and of the form's fields, from the page's address."""
         query, session = request.query_params.multi_items(), session_of(request)
         models = {card.name: card.sampling for card in self._races.pool.cards}
-        notice, starts = notice_of(self._races.model_note, "status"), False
+        embedded = request.query_params.get("embed") == "1"
+        notice, starts = "" if embedded else notice_of(self._races.model_note, "status"), False
         values: dict[str, Any] = {}
         race_id = request.query_params.get("recorded") or request.query_params.get("race")
         kept = self._races.find(race_id, session)
@@ -70,7 +75,8 @@ class Links:
             if kept is None and linked is not None:
                 starts = starts_at_once(query)
                 if not starts:
-                    notice += notice_of(GONE if race_id else WAITS, "status")
+                    waits = NOT_HERE if embedded else GONE if race_id else WAITS
+                    notice += notice_of(waits, "status")
             elif kept is None and race_id:
                 raise SettingError("Its race is no longer kept here.")
         except SettingError as error:

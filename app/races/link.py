@@ -8,7 +8,8 @@ and `order` the order of those tokens.
 do. `recorded=<name>` is one of the recorded races instead, and `go=1` starts the race at once. The
 page itself reads what is to be on the board then: `t` on the `clock`, or `end`; a lane and the
 passes it had made, `pass`, should the race be run again; the `layer`, the token `cell` as lane and
-cell, the numbers of the lanes `shown`, and the chapter of the `tour` (static/controls/moment.js).
+cell, the lanes shown, by number or by decoder, `lane` (`shown` in older links), and the chapter of
+the `tour` (static/controls/moment.js); with `embed=1` it is the board alone.
 
 Links are untrusted: a field that is out of range, or that looks
 like a misspelt one of ours, raises a SettingError that names it and what it accepts. Other fields,
@@ -45,8 +46,8 @@ from engine.settings import Sampling, SettingError
 
 FIELDS = ("prompt", "seed", "model", "lanes", "known", "order")  # of a race, besides knobs
 # Fields of the page's address that say nothing of a race's settings.
-MOMENT_FIELDS = ("clock", "t", "pass", "layer", "cell", "shown")
-PAGE_FIELDS = ("go", "race", "recorded", "tour", "present", *MOMENT_FIELDS)
+MOMENT_FIELDS = ("clock", "t", "pass", "layer", "cell", "lane", "shown")
+PAGE_FIELDS = ("go", "race", "recorded", "tour", "present", "embed", *MOMENT_FIELDS)
 HOST_FIELDS = ("view", "logs", "deep_link", "footer", "header")  # gradio's and those of Spaces
 OURS = (*FIELDS, "go", "present", *KNOBS)  # that another field's name may be meant for
 MAX_FIELDS = 100

@@ -2,7 +2,15 @@
 // through time, and draws it.
 
 import { bindControls } from "../controls/controls.js";
-import { copyLink, isLinked, readMoment, shareLink, writeMoment } from "../controls/moment.js";
+import {
+  copyEmbed,
+  copyLink,
+  embedOf,
+  isLinked,
+  readMoment,
+  shareLink,
+  writeMoment,
+} from "../controls/moment.js";
 import { finder, query, windowHeight } from "../dom.js";
 import { makeCards } from "../lanes/cards.js";
 import { lastOf } from "../numbers.js";
@@ -17,6 +25,7 @@ import { announceStart } from "./announce.js";
 import { bindDrawing } from "./drawing.js";
 import { Pictures, onFrame, takeNewest } from "./intake.js";
 import { layOut } from "./layout.js";
+import { answerMessages } from "./messages.js";
 import { Playback, isStill } from "./playback.js";
 import { applyChange, newState, remodel } from "./state.js";
 
@@ -170,6 +179,10 @@ export function mountBoard(root, watch, tours) {
   part("moment").addEventListener("click", () => {
     if (hasRace(state)) copyLink(part("moment"), writeMoment(state));
   });
+  part("embed").addEventListener("click", () => {
+    if (!hasRace(state)) return;
+    copyEmbed(part("embed"), embedOf(state.race.snapshot.prompt, writeMoment(state)));
+  });
   part("share").addEventListener("click", () => {
     if (!hasRace(state)) return;
     const { prompt } = state.race.snapshot;
@@ -177,6 +190,7 @@ export function mountBoard(root, watch, tours) {
     shareLink(part("share"), text, writeMoment(state));
   });
   mountStage(board, handle, tour);
+  answerMessages(handle);
   watch(takeNewest(adopt));
   return handle;
 }

@@ -63,7 +63,7 @@ export function drawHead(board, state) {
     shown: race.lanes.flatMap((_, i) => (hidden.has(i) ? [] : i)).join(), // for exports
   };
   for (const [name, value] of Object.entries(values)) attribute(board, "data-" + name, value);
-  part("moment").hidden = !race.snapshot.link;
+  for (const name of ["moment", "embed"]) part(name).hidden = !race.snapshot.link;
   part("no-lanes").hidden = lanes.length > 0;
   const seconds = state.seconds ?? sameInstant(state, "seconds");
   attribute(board, "data-seconds", seconds); // for exports, which have no modelled clock

@@ -15,6 +15,7 @@ export function layOut(container, state, cards) {
   const count = Math.max(1, shown.length);
   style.setProperty("--columns", String(Math.max(3, count)));
   dataset.crowded = String(Number(count > 6));
+  dataset.few = String(Number(count < 4));
   dataset.long = "0";
   dataset.long = String(Number(cards.some((card) => isCut(card.part("title")))));
   // The ideas of all lanes get the height of the tallest, so that the pictures stand in a row.

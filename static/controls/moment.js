@@ -1,14 +1,17 @@
 // A race, and a moment of it, as a link: its settings' query (which the page sends with it), its
 // id, and what of it is on the board.
 
-import { query } from "../dom.js";
+import { make, query } from "../dom.js";
 import { isKnown } from "../numbers.js";
 import { LAYERS } from "../trace/layers.js";
 import { clockAt, stepAt } from "../trace/replay.js";
 import { isAtEnd, sameInstant, stepOf } from "./controls.js";
 
-const MEASURED = /** @type {const} */ (["seconds", "passes"]);
-const LASTING = /^(present|view|logs|deep_link|header|footer|__.*)$/; // fields that are of no race
+/** The clocks that a race was run by. */
+export const MEASURED = /** @type {const} */ (["seconds", "passes"]);
+const NAMED = ["recorded", "race", "prompt"]; // fields that name a race
+// Fields that are of no race.
+const LASTING = /^(present|embed|view|logs|deep_link|header|footer|__.*)$/;
 
 /** @param {Snapshot} snapshot */
 const isRecorded = ({ link = "" }) => link.startsWith("?recorded=");
@@ -48,14 +51,19 @@ export function writeMoment(state) {
     !recorded && !ends && by === "seconds" && `pass=${lane + 1},${passes}`,
     `layer=${layer}`,
     cell?.pinned && `cell=${cell.lane + 1},${cell.cell}`,
-    hidden.size && `shown=${shown.join()}`,
+    hidden.size && `lane=${shown.join()}`,
   ];
   return [link, ...fields.filter(Boolean)].join("&");
 }
 
-/** Whether the address of a page is about this race. @param {string} link @param {string} asked */
+/**
+ * Whether the address of a page is about this race. An embedded board whose address names no race
+ * is about the one that it opens on.
+ * @param {string} link @param {string} asked
+ */
 export function isLinked(link, asked) {
   const here = new URLSearchParams(asked);
+  if (here.has("embed") && !NAMED.some((name) => here.has(name))) return true;
   const fields = [...new URLSearchParams(link)];
   return fields.length > 0 && fields.every(([name, value]) => here.get(name) === value);
 }
@@ -73,13 +81,15 @@ export function readMoment(asked, { snapshot, lanes, cells }) {
   const layer = LAYERS.find(({ name }) => name === fields.get("layer"))?.name;
   const t = fields.get("t") ?? "";
   const [lane, cell] = numbers("cell");
-  const shown = numbers("shown").filter((number) => number >= 1 && number <= lanes.length);
-  const others = lanes.map((_, i) => i).filter((i) => !shown.includes(i + 1));
+  const names = (fields.get("lane") ?? fields.get("shown") ?? "").split(","); // shown: older links
+  /** @param {LaneFacts} lane @param {number} i */
+  const isNamed = ({ decoder }, i) => names.includes(decoder) || names.includes(String(i + 1));
+  const others = lanes.flatMap((lane, i) => (isNamed(lane, i) ? [] : i));
   /** @type {Change} */
   const change = {};
   if (clock) change.clock = clock;
   if (layer) change.layer = layer;
-  if (shown.length) change.hidden = new Set(others);
+  if (others.length < lanes.length) change.hidden = new Set(others);
   if (lane >= 1 && lane <= lanes.length && cell >= 0 && cell < cells)
     change.cell = { lane: lane - 1, cell, pinned: true };
   const again = fields.has("race") && fields.get("race") !== snapshot.id; // it is run again
@@ -112,18 +122,53 @@ export async function shareLink(button, text, moment) {
 const linkTo = (moment) => location.origin + location.pathname + moment;
 
 /**
+ * A frame for another page that shows the board alone, at the same moment. It starts no race.
+ * @param {string} prompt @param {string} moment the link's query
+ */
+export function embedOf(prompt, moment) {
+  const frame = make("iframe", {
+    title: `Photo Finish: ${prompt}`,
+    src: linkTo(`${moment.replace("&go=1", "")}&embed=1`),
+    width: 960,
+    height: 640,
+    loading: "lazy",
+    allow: "fullscreen; clipboard-write",
+    style: "border: 0; max-width: 100%",
+  });
+  return frame.outerHTML;
+}
+
+/**
+ * Copies the text of an embedded board, or shows it where the browser does not let it be copied.
+ * @param {HTMLElement} button which says what has been done @param {string} text
+ */
+export async function copyEmbed(button, text) {
+  if (await copied(text)) sayOn(button, "Copied");
+  else prompt("The embedded board, to copy:", text);
+}
+
+/** Copies a text. Returns whether the browser let it. @param {string} text */
+const copied = async (text) =>
+  navigator.clipboard?.writeText(text).then(
+    () => true,
+    () => false,
+  );
+
+/** Says on a button what has been done. @param {HTMLElement} button @param {string} text */
+function sayOn(button, text) {
+  const words = query(button, "span");
+  words.textContent = text;
+  setTimeout(() => (words.textContent = ""), 2000);
+}
+
+/**
  * Copies a link, or makes it the page's address where the browser does not let it be copied.
  * @param {HTMLElement} button which says what has been done
  * @param {string} moment the link's query
  */
 export async function copyLink(button, moment) {
   const link = linkTo(moment);
-  const copied = await navigator.clipboard?.writeText(link).then(
-    () => true,
-    () => false,
-  );
-  if (!copied) history.replaceState(null, "", link);
-  const words = query(button, "span");
-  words.textContent = copied ? "Copied" : "It is the page's address now";
-  setTimeout(() => (words.textContent = ""), 2000);
+  if (await copied(link)) return sayOn(button, "Copied");
+  history.replaceState(null, "", link);
+  sayOn(button, "It is the page's address now");
 }

@@ -4,11 +4,12 @@ import { promptField, query, queryAll, templateCopy } from "../dom.js";
 
 /**
  * Goes to the form's prompt; on the stage, which hides the form, it asks for one in a dialog and
- * races it. A board without a form has no prompt.
+ * races it. A board without a form has no prompt, an embedded one neither.
  * @param {HTMLElement} root @param {boolean} present
  */
 export function askForPrompt(root, present) {
-  if (!document.querySelector("#prompt") || queryAll(root, "dialog").length) return;
+  if (!document.querySelector("#prompt")?.checkVisibility() || queryAll(root, "dialog").length)
+    return;
   const field = promptField();
   if (!present) return field.select();
   const template = query(root, ".ask-template", HTMLTemplateElement);

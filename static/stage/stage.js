@@ -2,7 +2,7 @@
 // and taps and swipes for those who have no keys.
 
 import { stepTarget } from "../controls/controls.js";
-import { closest, query } from "../dom.js";
+import { addressQuery, closest, query } from "../dom.js";
 import { hasRace } from "../trace/replay.js";
 
 const SHOWN = 3000; // milliseconds for which the strip stays when nothing moves
@@ -96,5 +96,5 @@ export function mountStage(root, { state, go, onChange }, tour) {
     if (present && !wasPresent) reveal();
     wasPresent = present;
   });
-  if (new URLSearchParams(location.search).get("present") === "1") go({ present: true });
+  if (new URLSearchParams(addressQuery()).get("present") === "1") go({ present: true });
 }

@@ -1,7 +1,16 @@
 // The guided tour, and the line of the stage.
 
 import { isResting } from "../controls/keys.js";
-import { closest, make, promptField, query, queryAll, say, templateCopy } from "../dom.js";
+import {
+  addressQuery,
+  closest,
+  make,
+  promptField,
+  query,
+  queryAll,
+  say,
+  templateCopy,
+} from "../dom.js";
 import { clockName } from "../numbers.js";
 import { layerOf } from "../trace/layers.js";
 import { isOn } from "../trace/replay.js";
@@ -269,7 +278,7 @@ export function mountTour(root, board) {
   }
   document.addEventListener("keydown", press, true);
   draw();
-  let opens = new URLSearchParams(location.search).get("tour");
+  let opens = new URLSearchParams(addressQuery()).get("tour");
   if (opens) first = Number(opens);
   function begin() {
     const race = idOf(board.state.race);

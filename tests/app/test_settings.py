@@ -21,6 +21,12 @@ def test_environment_sets_what_it_names(monkeypatch) -> None:
     assert settings.cache == Path("~/weights").expanduser()
 
 
+def test_sites_that_show_the_page_are_named_as_its_policy_names_them(monkeypatch) -> None:
+    assert AppSettings().frames == ()
+    monkeypatch.setenv("PHOTO_FINISH_FRAMES", "https://A.example, *.b.example,localhost:8000, *")
+    assert AppSettings().frames == ("https://a.example", "*.b.example", "localhost:8000", "*")
+
+
 def test_a_folder_of_weights_has_to_be_there(monkeypatch, tmp_path) -> None:
     monkeypatch.setenv("PHOTO_FINISH_WEIGHTS", str(tmp_path))
     assert read().weights == tmp_path
@@ -99,6 +105,9 @@ def test_a_public_model_is_loaded_with_the_drafter_that_is_on(monkeypatch, asked
         ("DRAFTERS", "all", "no drafter for Embedded model"),
         ("DEVICE", "tpu", "'tpu' is not a device: it is auto, cpu"),
         ("DTYPE", "int4", "it is auto, bfloat16"),
+        ("FRAMES", "a.example, b.example/x", "'b.example/x' is no site such as slides.example.org"),
+        ("FRAMES", "ftp://a.example", "is no site"),
+        ("FRAMES", "a.example; script-src *", "is no site"),
         ("CACHE", __file__, "is a file, not a folder"),
         ("QUEUE_SISE", "3", "{} is not a setting; did you mean PHOTO_FINISH_QUEUE_SIZE?"),
         ("ZEBRA", "3", "{} is not a setting."),

@@ -154,7 +154,7 @@ def test_a_moment_is_copied_and_opened(recorded_url, open_page) -> None:
     page.locator(".lane[data-lane='gsd'] canvas").click(position={"x": 5, "y": 5})
     assert page.evaluate(COPIED) == "Copied"
     link = urlsplit(page.evaluate("navigator.clipboard.readText()"))
-    assert link.query == "recorded=tour&clock=passes&t=5&layer=top1&cell=6,0&shown=3,4,5,6,7,8"
+    assert link.query == "recorded=tour&clock=passes&t=5&layer=top1&cell=6,0&lane=3,4,5,6,7,8"
     other = open_page(recorded_url, query="?" + link.query)
     prompted(other, "the tour")
     shown = {"clock": "passes", "t": "5", "layer": "top1", "shown": "2,3,4,5,6,7"}

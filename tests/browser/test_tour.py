@@ -258,6 +258,16 @@ def test_token_panel_shows_the_group_or_the_candidates(open_file, toured) -> Non
         key(page, "n")
 
 
+@pytest.mark.parametrize("width", [1280, 1366, 1920])
+def test_a_steps_numbers_stand_in_one_row_beside_its_chapter(open_file, toured, width) -> None:
+    page = open_file(toured, width, 768, "#tour=4")
+    chapter(page, 4)
+    numbers = page.locator(".life-row[aria-pressed='true'] .life-number")
+    expect(numbers).to_have_count(3)  # p, q and TV
+    tops = numbers.evaluate_all("all => all.map((it) => it.getBoundingClientRect().top)")
+    assert max(tops) - min(tops) < 4
+
+
 @pytest.mark.parametrize(("width", "height"), [(390, 844), (360, 740)])
 def test_panel_and_tour_fit_a_phone(open_file, toured, width, height) -> None:
     page = open_file(toured, width, height)

@@ -54,6 +54,62 @@ def test_a_small_window_shows_a_picture_and_plays_it(
     assert wide(page) <= 0
 
 
+def test_a_narrow_phone_has_its_form_in_two_rows_and_cuts_no_time(recorded_url, open_page) -> None:
+    page = open_page(recorded_url, 320, 640, "?recorded=tour&t=end")
+    expect(page.locator(".board")).to_have_attribute("data-done", "1")
+    rows = page.locator("#roll, #options button").evaluate_all(
+        "buttons => buttons.map((button) => button.getBoundingClientRect().top)"
+    )
+    assert rows[0] == rows[1]
+    page.locator(".fill").evaluate_all("buttons => buttons.forEach((it) => (it.hidden = false))")
+    cut = page.locator(".stamp").evaluate_all(
+        "stamps => stamps.filter((it) => it.scrollWidth > it.clientWidth).map((it) => it.innerText)"
+    )
+    assert cut == []
+    clock, settings = (
+        page.locator(".clock").bounding_box(),
+        page.locator(".use-settings").bounding_box(),
+    )
+    assert clock["y"] + clock["height"] <= settings["y"]
+    beyond = page.locator(".lane .post").evaluate_all(
+        "flags => flags.map((flag) => flag.getBoundingClientRect().right"
+        " - flag.closest('.lane').getBoundingClientRect().right)"
+    )
+    assert max(beyond) <= 0
+
+
+def test_the_icons_of_links_stand_in_the_middle(recorded_url, open_page) -> None:
+    page = open_page(recorded_url)
+    middles = page.locator(".moment, .embed, .moment svg, .embed svg").evaluate_all(
+        "parts => parts.map((part) => { const { top, bottom } = part.getBoundingClientRect();"
+        " return (top + bottom) / 2; })"
+    )
+    assert max(middles) - min(middles) <= 1
+
+
+@pytest.mark.parametrize("lanes", ["1", "1,2,3", "1,2,3,4", "1,2,3,4,5"])
+def test_a_laptops_window_has_few_lanes_with_their_figures(recorded_url, open_page, lanes) -> None:
+    page = open_page(recorded_url, 1366, 768, f"?recorded=tour&t=end&lane={lanes}")
+    expect(page.locator(".board")).to_have_attribute("data-done", "1")
+    expect(page.locator(".lane:not([hidden]) dl")).to_have_count(len(lanes.split(",")))
+    foot = "parts => Math.max(...parts.map((part) => part.getBoundingClientRect().bottom))"
+    assert page.locator(".lane:visible :is(.course, dl)").evaluate_all(foot) <= 768
+    picture = page.locator(".lane:visible canvas").first.bounding_box()
+    assert picture["width"] >= 200
+
+
+@pytest.mark.parametrize("lanes", ["1,2", "1,2,3,4,5,6,7"])
+def test_a_large_window_is_used_whatever_lanes_are_shown(recorded_url, open_page, lanes) -> None:
+    page = open_page(recorded_url, 3840, 2160, f"?recorded=tour&t=end&lane={lanes}")
+    expect(page.locator(".board")).to_have_attribute("data-done", "1")
+    board = page.locator(".board").bounding_box()
+    last = page.locator(".lane:visible").last.bounding_box()
+    picture = page.locator(".lane:visible canvas").last.bounding_box()
+    assert last["x"] + last["width"] == pytest.approx(board["x"] + board["width"], abs=2)
+    assert picture["width"] > 0.6 * last["width"]
+    assert picture["y"] + picture["height"] <= 2160
+
+
 def test_a_large_window_is_used(recorded_url, open_page) -> None:
     page = open_page(recorded_url, 3840, 2160)
     assert page.locator(".board").bounding_box()["width"] > 3000

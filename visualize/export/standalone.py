@@ -19,6 +19,8 @@ body { margin: 0; padding: 28px; background: #ffffff; color-scheme: light;
 body.dark { background: #0f1114; color-scheme: dark; }
 #board { max-width: 1480px; margin: 0 auto; }
 @media (max-width: 640px) { body { padding: 14px; } }
+.embed body { padding: 8px; }
+.embed #board { max-width: none; }
 """
 
 

@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from app.api import site_guard
 from app.api.mcp_server import PATH
-from app.api.site_guard import OTHER_NAME, OTHER_SITE, SiteGuard, names_of
+from app.api.site_guard import OTHER_NAME, OTHER_SITE, SiteGuard, frame_policy, names_of
 from app.settings import AppSettings
 from tests.app.conftest import Watched
 from tests.browser.servers import served
@@ -130,3 +130,19 @@ def test_all_that_is_served_is_guarded(url, method, path) -> None:
         answer = httpx.request(method, url + path, headers={header: value}, timeout=300)
         assert answer.status_code == expected
         assert answer.json()["error"].endswith("adds the name to PHOTO_FINISH_HOSTS.")
+
+
+@pytest.mark.parametrize(
+    ("environment", "frames", "who"),
+    [
+        (LOCAL, (), "'self'"),
+        (SPACE, (), "'self' https://huggingface.co"),
+        (LOCAL, ("*.example.org", "localhost:8000"), "'self' *.example.org localhost:8000"),
+    ],
+)
+def test_only_pages_that_the_host_names_show_it_in_a_frame(environment, frames, who) -> None:
+    assert frame_policy(frames, environment) == f"; frame-ancestors {who}"
+
+
+def test_any_page_shows_it_in_a_frame_where_the_host_says_so() -> None:
+    assert frame_policy(("*",), SPACE) == ""

@@ -14,14 +14,19 @@ const still = { race, clock: "passes", t: 3, layer: "tv", cell: null, hidden: ne
 test("a moment that is written is read again", () => {
   const cell = { lane: 2, cell: 7, pinned: true };
   const query = writeMoment({ ...still, cell, hidden: new Set([0]) });
-  assert.equal(query, "?recorded=duel&clock=passes&t=3&layer=tv&cell=3,7&shown=2,3");
+  assert.equal(query, "?recorded=duel&clock=passes&t=3&layer=tv&cell=3,7&lane=2,3");
   const moment = { clock: "passes", layer: "tv", hidden: new Set([0]), cell, t: 3, playing: false };
   assert.deepEqual(readMoment(query, race), moment);
 });
 
+test("lanes are shown by their numbers or decoders, under either name of the field", () => {
+  for (const query of ["lane=2,3", "lane=sjd,gsd", "lane=gsd,2", "shown=2,3"])
+    assert.deepEqual(readMoment(query, race), { hidden: new Set([0]) }, query);
+});
+
 test("what cannot be is left out", () => {
   const queries = "t=-1 t=x clock=modelled layer=sound cell=4,0 cell=1,16 cell=0,1 cell=1";
-  for (const query of [...queries.split(" "), "shown=", "shown=9", "shown=x", ""])
+  for (const query of [...queries.split(" "), "lane=", "lane=9", "shown=x", ""])
     assert.deepEqual(readMoment("?" + query, race), {}, query);
 });
 
@@ -31,11 +36,14 @@ test("a page is about the race that its address names", () => {
   assert.equal(isLinked("?prompt=a&seed=1", "?go=1&seed=1&prompt=a"), true);
   assert.equal(isLinked("?prompt=a&seed=1", "?go=1&seed=2&prompt=a"), false);
   assert.equal(isLinked("", "?t=3"), false);
+  assert.equal(isLinked("?recorded=duel", "?embed=1&t=3"), true);
+  assert.equal(isLinked("?recorded=duel", "?embed=1&race=x&t=3"), false);
 });
 
 test("the page's address names the race on the board, and never starts one", () => {
-  const before = "?prompt=b&go=1&t=3&utm=1&present=1&__theme=dark";
-  assert.equal(addressOf(live, before), "?prompt=a&seed=1&race=x1-_&present=1&__theme=dark");
+  const before = "?prompt=b&go=1&t=3&utm=1&present=1&embed=1&__theme=dark";
+  const after = "?prompt=a&seed=1&race=x1-_&present=1&embed=1&__theme=dark";
+  assert.equal(addressOf(live, before), after);
   assert.equal(addressOf(race.snapshot, "?race=x1-_&prompt=a"), "?recorded=duel");
   assert.equal(addressOf({ ...live, link: "" }, ""), "?race=x1-_");
 });

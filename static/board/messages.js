@@ -1,0 +1,102 @@
+// Messages between the board and the page that shows it in a frame, a slide or an article: what may
+// be sent and what is answered stands in docs/embedding.md.
+
+import { MEASURED } from "../controls/moment.js";
+import { lengthOf, isOn, stepsShown } from "../trace/replay.js";
+
+const WRONG =
+  'A message is { photoFinish: "play" }, the same with "pause" or "state", or ' +
+  '{ photoFinish: "seek", t, clock }, where t is a number from 0 or "end", and clock, if there is ' +
+  'one, "seconds" or "passes".';
+
+/**
+ * The change that a message asks of the board, empty where it asks how the board stands. Null where
+ * the message is not for the board; throws a RangeError where it is, and is wrong.
+ * @param {unknown} data @returns {Change | null}
+ */
+export function readMessage(data) {
+  if (typeof data !== "object" || data === null || !("photoFinish" in data)) return null;
+  const { photoFinish, t, clock } = /** @type {Record<string, unknown>} */ (data);
+  if (photoFinish === "play") return { playing: true };
+  if (photoFinish === "pause") return { playing: false };
+  if (photoFinish === "state") return {};
+  const by = MEASURED.find((name) => name === clock);
+  if (photoFinish !== "seek" || (clock !== undefined && !by)) throw new RangeError(WRONG);
+  const change = by ? { clock: by } : {};
+  if (t === "end") return { ...change, live: true };
+  if (typeof t === "number" && t >= 0 && t < Infinity) return { ...change, t };
+  throw new RangeError(WRONG);
+}
+
+/**
+ * How the board stands, of its lanes those that are shown; `race` is null until there is one.
+ * @param {State} state
+ */
+export function stateMessage(state) {
+  const { race, clock, t, layer, live } = state;
+  if (!race) return { photoFinish: "state", race: null };
+  const steps = stepsShown({ ...state, race });
+  const lanes = race.lanes.flatMap(({ title, decoder, total, steps: made }, i) => {
+    if (state.hidden.has(i)) return [];
+    const last = steps[i] ? made[steps[i] - 1] : null;
+    return { title, decoder, total, tokens: last?.after ?? 0, passes: last?.passes ?? 0 };
+  });
+  const { prompt, seed } = race.snapshot;
+  const playing = state.playing || (live && isOn(race));
+  const ended = live && !isOn(race);
+  const length = lengthOf(race, clock);
+  return {
+    photoFinish: "state",
+    race: { prompt, seed },
+    clock,
+    t,
+    length,
+    playing,
+    ended,
+    layer,
+    lanes,
+  };
+}
+
+/**
+ * Plays the board as the page around its frame says, and answers that page alone. It is told once
+ * that there is a race to play; once it has asked for something, it hears of every change.
+ * @param {Board} board
+ */
+export function answerMessages({ state, go, onChange }) {
+  const { parent } = window;
+  if (parent === window) return;
+  let ready = false;
+  let target = ""; // the origin that the answers are for
+  let told = ""; // what was told last
+
+  function tell() {
+    const answer = stateMessage(state);
+    const text = JSON.stringify(answer);
+    if (!target || text === told) return;
+    told = text;
+    parent.postMessage(answer, target);
+  }
+
+  window.addEventListener("message", ({ data, source, origin }) => {
+    if (source !== parent) return;
+    // A page from a disk has no origin that an answer could name.
+    const asker = /^https?:/.test(origin) ? origin : "*";
+    try {
+      const change = readMessage(data);
+      if (!change) return;
+      target = asker;
+      told = ""; // whoever asks is answered
+      if (Object.keys(change).length) go(change);
+      else tell();
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      parent.postMessage({ photoFinish: "error", error: error.message }, asker);
+    }
+  });
+  onChange(() => {
+    if (!ready) parent.postMessage({ photoFinish: "ready" }, "*"); // it says nothing of the race
+    ready = true;
+    tell();
+  });
+}
