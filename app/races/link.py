@@ -7,9 +7,9 @@ and `order` the order of those tokens.
 `race=<id>` is a race that was asked for here: it comes back while it is kept, and else its fields
 do. `recorded=<name>` is one of the recorded races instead, and `go=1` starts the race at once. The
 page itself reads what is to be on the board then: `t` on the `clock`, or `end`; of the modelled
-clock its machine, by name or by its three `costs`; a lane and the passes it had made, `pass`, should
-the race be run again; the `layer`, the token `cell` as lane and cell, the numbers of the lanes
-`shown`, and the chapter of the `tour` (static/controls/moment.js).
+clock its machine, by name or by its three `costs`; a lane and the passes it had made, `pass`,
+should the race be run again; the `layer`, the token `cell` as lane and cell, the numbers of the
+lanes `shown`, and the chapter of the `tour` (static/controls/moment.js).
 
 Links are untrusted: a field that is out of range, or that looks
 like a misspelt one of ours, raises a SettingError that names it and what it accepts. Other fields,
