@@ -8,7 +8,7 @@ import { fitCosts, presetsOf } from "../trace/modelled_clock.js";
 import { CLOCKS, clockAt, isOver, stepAt } from "../trace/replay.js";
 import { isAtEnd, stepOf } from "./controls.js";
 
-const MOST = 1; // second of a cost, as the panel's sliders have it
+const LARGEST_COST = 1; // second of a cost, as the panel's sliders have it
 const LASTING = /^(present|view|logs|deep_link|header|footer|__.*)$/; // fields that are of no race
 
 /** @param {Snapshot} snapshot */
@@ -72,7 +72,7 @@ function readCosts(text, lanes) {
   if (known) return { ...known.costs, preset: known.name };
   const costs = text.split(",").map(Number);
   const [pass, row, drafter] = costs;
-  const possible = costs.length === 3 && costs.every((cost) => cost >= 0 && cost <= MOST);
+  const possible = costs.length === 3 && costs.every((cost) => cost >= 0 && cost <= LARGEST_COST);
   return possible && pass > 0 ? { pass, row, drafter, preset: null } : null;
 }
 
