@@ -11,8 +11,8 @@ import gradio as gr
 
 from app.api.visitor import session_of
 from app.page.export import export_section
-from app.page.five_seeds import five_seeds_section
 from app.page.form import OWN_JS, QUIET, unfolding
+from app.page.seeds import seeds_section
 from app.page.what_if import lane_choices, opening, what_if_section
 from app.races.race_table import StoredRace
 from app.races.races import Races
@@ -27,8 +27,8 @@ def results_panel(
     shown = gr.State("")  # the id of the race that all of it is about
     with gr.Accordion("What decided it", open=False, elem_id="decided") as decided:
         _draw_unfolded(races, shown, decided, _figures)
-    with gr.Accordion("Five seeds", open=True, elem_id="five"):
-        five_seeds_section(races, board, race_and_key[0])
+    with gr.Accordion("Several seeds", open=True, elem_id="seeds"):
+        seeds_section(races, shown, board, race_and_key[0])
     with gr.Accordion("What speed costs", open=False, elem_id="cost") as cost:
         _draw_unfolded(races, shown, cost, _cost)
     with gr.Accordion("What if", open=False, elem_id="whatif") as section:

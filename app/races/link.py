@@ -6,10 +6,11 @@ and `order` the order of those tokens.
 
 `race=<id>` is a race that was asked for here: it comes back while it is kept, and else its fields
 do. `recorded=<name>` is one of the recorded races instead, and `go=1` starts the race at once. The
-page itself reads what is to be on the board then: `t` on the `clock`, or `end`; a lane and the
-passes it had made, `pass`, should the race be run again; the `layer`, the token `cell` as lane and
-cell, the lanes shown, by number or by decoder, `lane` (`shown` in older links), and the chapter of
-the `tour` (static/controls/moment.js); with `embed=1` it is the board alone.
+page itself reads what is to be on the board then: `t` on the `clock`, or `end`; of the modelled
+clock its machine, by name or by its three `costs`; a lane and the passes it had made, `pass`,
+should the race be run again; the `layer`, the token `cell` as lane and cell, the lanes shown, by
+number or by decoder, `lane` (`shown` in older links), and the chapter of the `tour`
+(static/controls/moment.js); with `embed=1` it is the board alone.
 
 Links are untrusted: a field that is out of range, or that looks
 like a misspelt one of ours, raises a SettingError that names it and what it accepts. Other fields,
@@ -46,7 +47,7 @@ from engine.settings import Sampling, SettingError
 
 FIELDS = ("prompt", "seed", "model", "lanes", "known", "order")  # of a race, besides knobs
 # Fields of the page's address that say nothing of a race's settings.
-MOMENT_FIELDS = ("clock", "t", "pass", "layer", "cell", "lane", "shown")
+MOMENT_FIELDS = ("clock", "costs", "t", "pass", "layer", "cell", "lane", "shown")
 PAGE_FIELDS = ("go", "race", "recorded", "tour", "present", "embed", *MOMENT_FIELDS)
 HOST_FIELDS = ("view", "logs", "deep_link", "footer", "header")  # gradio's and those of Spaces
 OURS = (*FIELDS, "go", "present", *KNOBS)  # that another field's name may be meant for

@@ -5,6 +5,9 @@ figures.
 within this run: the lanes take turns, so a slow moment of the machine falls on all of them.
 Intervals are 95% (Student's t over the races).
 
+`--prompt TEXT --seed 7 --seeds 5` races one prompt from seeds 7 to 11. Lanes of one decoder with
+other values of a knob, `--lanes sjd:window=16,sjd:window=32`, are a sweep.
+
 `--infill` fills in parts of pictures instead: engine/bench/infill.py says what. `--peer generate`
 runs transformers' own `generate` beside vanilla AR: engine/bench/peer.py. `--grids 24,48,90` draws
 on large grids with random weights: engine/bench/grids.py.
@@ -21,7 +24,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -60,14 +63,13 @@ class LaneRun:
     waited: float = 0.0
 
 
-def race(model: ImageModel, lanes: list[Lane], prompt: str, seed: int) -> list[LaneRun]:
+def race(model: ImageModel, request: RaceRequest) -> list[LaneRun]:
     """Runs one race to its end. Raises RuntimeError if a lane fails."""
-    runs = [LaneRun() for _ in lanes]
-    request = RaceRequest(prompt, seed, tuple(lanes), model.sampling, model.name)
+    runs = [LaneRun() for _ in request.lanes]
     begin = time.perf_counter()
     for frame in Race(model, request):
         if frame.state is LaneState.FAILED:
-            raise RuntimeError(f"{lanes[frame.lane].decoder} failed: {frame.error}")
+            raise RuntimeError(f"{request.lanes[frame.lane].decoder} failed: {frame.error}")
         run = runs[frame.lane]
         if frame.step:
             run.stats.add(frame.step)
@@ -133,7 +135,7 @@ def card(result: dict[str, Any]) -> str:
         speed_up = mean_text(f["speed_up"]) if "speed_up" in f else "-"
         rows.append(
             f"| {DECODERS[name.partition(':')[0]].title}{name[len(name.partition(':')[0]) :]} |"
-            f" {f['nfe']['mean']:.0f} | {mean_text(f['step_compression'])} |"
+            f" {mean_text(f['nfe'])} | {mean_text(f['step_compression'])} |"
             f" {f['seconds']['mean']:.2f} | {speed_up} | {f['ms_per_pass']['mean']:.1f} |"
             f" {100 * f['outside_forward']['mean']:.0f}% | {100 * f['not_charged']['mean']:.1f}% |"
         )
@@ -166,7 +168,9 @@ def add_bench_command(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--prompts", type=int, default=len(PROMPTS), help="how many of the built-in prompts"
     )
+    parser.add_argument("--prompt", metavar="TEXT", help="this one instead of the built-in ones")
     parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=0, help="the first; by default %(default)s")
     add_model_options(parser)
     parser.set_defaults(run=run_bench, parser=parser)
 
@@ -177,6 +181,8 @@ def run_bench(args: argparse.Namespace) -> None:
     parser: argparse.ArgumentParser = args.parser
     if not 1 <= args.prompts <= len(PROMPTS) or args.seeds < 1:
         parser.error(f"1 to {len(PROMPTS)} prompts, and at least one seed")
+    if (args.prompt is not None or args.seed) and (args.infill or args.peer or args.grids):
+        parser.error("--prompt and --seed are of races: leave out --infill, --peer and --grids")
     if args.peer:
         run_peer(args)
         return
@@ -195,12 +201,22 @@ def run_bench(args: argparse.Namespace) -> None:
     if args.infill:
         run_infill(model, names, lanes, args)
         return
-    race(model, lanes, PROMPTS[0], 1000)  # warms caches and allocators up; not counted
+    try:
+        prompts = PROMPTS[: args.prompts] if args.prompt is None else (args.prompt,)
+        seeds = range(args.seed, args.seed + args.seeds)
+        requests = [
+            RaceRequest(prompt, seed, tuple(lanes), model.sampling, model.name)
+            for prompt in prompts
+            for seed in seeds
+        ]
+    except SettingError as error:
+        parser.error(str(error))
+    race(model, replace(requests[0], seed=1000))  # warms caches and allocators up; not counted
     runs: list[list[LaneRun]] = []
-    for prompt in PROMPTS[: args.prompts]:
-        for seed in range(args.seeds):
-            runs.append(race(model, lanes, prompt, seed))
-            print(f"{len(runs)}/{args.prompts * args.seeds} {prompt}, seed {seed}", file=sys.stderr)
+    for request in requests:
+        runs.append(race(model, request))
+        done = f"{len(runs)}/{len(requests)} {request.prompt}, seed {request.seed}"
+        print(done, file=sys.stderr)
     by_lane = list(zip(*runs, strict=True))
     ar = by_lane[names.index("ar")] if "ar" in names else None
     result = {
@@ -209,7 +225,7 @@ def run_bench(args: argparse.Namespace) -> None:
         "machine": machine_of(model),
         "torch": torch.__version__,
         "races": len(runs),
-        "prompts": args.prompts,
+        "prompts": len(prompts),
         "seeds": args.seeds,
         "lanes": {
             name: figures(lane_runs, ar) for name, lane_runs in zip(names, by_lane, strict=True)

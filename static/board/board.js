@@ -97,7 +97,7 @@ export function mountBoard(root, watch, tours) {
     const template = part("lane-template", HTMLTemplateElement);
     cards = makeCards(part("lanes"), template, snapshot.lanes, pictures.lanes);
     controls.bindLanes(cards);
-    listPromises(part("promises"), snapshot.lanes);
+    listPromises(part("promises"), snapshot);
     delete part("finish").dataset.built;
     const plays = snapshot.recorded && !isStill();
     playback.begin(plays);

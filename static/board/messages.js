@@ -1,9 +1,9 @@
 // Messages between the board and the page that shows it in a frame, a slide or an article: what may
 // be sent and what is answered stands in docs/embedding.md.
 
-import { MEASURED } from "../controls/moment.js";
 import { lengthOf, isOn, stepsShown } from "../trace/replay.js";
 
+const MEASURED = /** @type {const} */ (["seconds", "passes"]); // the clocks that a race was run by
 const WRONG =
   'A message is { photoFinish: "play" }, the same with "pause" or "state", or ' +
   '{ photoFinish: "seek", t, clock }, where t is a number from 0 or "end", and clock, if there is ' +

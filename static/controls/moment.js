@@ -4,11 +4,11 @@
 import { make, query } from "../dom.js";
 import { isKnown } from "../numbers.js";
 import { LAYERS } from "../trace/layers.js";
-import { clockAt, stepAt } from "../trace/replay.js";
-import { isAtEnd, sameInstant, stepOf } from "./controls.js";
+import { fitCosts, presetsOf } from "../trace/modelled_clock.js";
+import { CLOCKS, clockAt, isOver, stepAt } from "../trace/replay.js";
+import { isAtEnd, stepOf } from "./controls.js";
 
-/** The clocks that a race was run by. */
-export const MEASURED = /** @type {const} */ (["seconds", "passes"]);
+const LARGEST_COST = 1; // second of a cost, as the panel's sliders have it
 const NAMED = ["recorded", "race", "prompt"]; // fields that name a race
 // Fields that are of no race.
 const LASTING = /^(present|embed|view|logs|deep_link|header|footer|__.*)$/;
@@ -30,30 +30,52 @@ export function addressOf(snapshot, before) {
 
 /**
  * The query of a link to what is on the board. The end of a race that is over is `t=end`. Another
- * instant is given as seconds or passes, one of the modelled clock as seconds, in all their
- * digits: a step may be at any of them. A race that is no longer kept is run again, in other
+ * instant is given on the board's clock, in all its digits, since a step may be at any of them; the
+ * modelled clock's machine is `costs`. A race that is no longer kept is run again, in other
  * seconds: `pass` says what these were, as a lane and its passes.
  * @param {Raced} state
  */
 export function writeMoment(state) {
-  const { race, clock, t, seconds, layer, cell, hidden } = state;
+  const { race, clock, costs, t, seconds, layer, cell, hidden } = state;
   const recorded = isRecorded(race.snapshot);
   const link = recorded ? race.snapshot.link : `${withId(race.snapshot)}&go=1`;
   const ends = isAtEnd(state);
-  const by = clock === "passes" && (ends || !isKnown(seconds)) ? "passes" : "seconds";
-  const at = by === clock ? t : (seconds ?? sameInstant(state, "seconds"));
+  const by = ends || !isKnown(seconds) ? clock : "seconds";
+  const at = by === clock ? t : seconds;
   const { lane, step } = stepOf(state);
   const passes = clockAt(race.lanes[lane], "passes", step);
   const shown = race.lanes.map((_, i) => i + 1).filter((number) => !hidden.has(number - 1));
   const fields = [
     `clock=${by}`,
+    by === "modelled" && `costs=${writeCosts(costs, isOver(race))}`,
     `t=${ends ? "end" : at}`,
-    !recorded && !ends && by === "seconds" && `pass=${lane + 1},${passes}`,
+    !recorded && !ends && by !== "passes" && `pass=${lane + 1},${passes}`,
     `layer=${layer}`,
     cell?.pinned && `cell=${cell.lane + 1},${cell.cell}`,
     hidden.size && `lane=${shown.join()}`,
   ];
   return [link, ...fields.filter(Boolean)].join("&");
+}
+
+/**
+ * The modelled clock's machine: its name, or a, b and d in seconds. The costs of a name are fitted
+ * to the race, and change while the race goes on.
+ * @param {State["costs"]} costs @param {boolean} over
+ */
+const writeCosts = ({ preset, pass, row, drafter }, over) =>
+  (over && preset) || [pass, row, drafter].join();
+
+/**
+ * Costs as `writeCosts` writes them; null where they are of no machine.
+ * @param {string} text @param {Lane[]} lanes @returns {State["costs"] | null}
+ */
+function readCosts(text, lanes) {
+  const known = presetsOf(fitCosts(lanes)).find(({ name }) => name === text);
+  if (known) return { ...known.costs, preset: known.name };
+  const costs = text.split(",").map(Number);
+  const [pass, row, drafter] = costs;
+  const possible = costs.length === 3 && costs.every((cost) => cost >= 0 && cost <= LARGEST_COST);
+  return possible && pass > 0 ? { pass, row, drafter, preset: null } : null;
 }
 
 /**
@@ -77,7 +99,8 @@ export function readMoment(asked, { snapshot, lanes, cells }) {
   const fields = new URLSearchParams(asked);
   /** @param {string} name */
   const numbers = (name) => (fields.get(name) ?? "").split(",").map((text) => parseInt(text, 10));
-  const clock = MEASURED.find((name) => name === fields.get("clock"));
+  const clock = CLOCKS.find((name) => name === fields.get("clock"));
+  const costs = readCosts(fields.get("costs") ?? "", lanes);
   const layer = LAYERS.find(({ name }) => name === fields.get("layer"))?.name;
   const t = fields.get("t") ?? "";
   const [lane, cell] = numbers("cell");
@@ -88,6 +111,7 @@ export function readMoment(asked, { snapshot, lanes, cells }) {
   /** @type {Change} */
   const change = {};
   if (clock) change.clock = clock;
+  if (costs) change.costs = costs;
   if (layer) change.layer = layer;
   if (others.length < lanes.length) change.hidden = new Set(others);
   if (lane >= 1 && lane <= lanes.length && cell >= 0 && cell < cells)
@@ -96,7 +120,7 @@ export function readMoment(asked, { snapshot, lanes, cells }) {
   const [runner, passes] = numbers("pass");
   const known = runner >= 1 && runner <= lanes.length && passes >= 0;
   if (t === "end") change.live = true;
-  else if (again && clock === "seconds" && known) {
+  else if (again && clock !== "passes" && known) {
     change.lane = runner - 1;
     change.step = stepAt(lanes[change.lane], "passes", passes);
     change.playing = false;

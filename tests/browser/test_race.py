@@ -241,7 +241,7 @@ def test_what_is_about_another_race_rests_while_one_is_on(held, model, stops, op
     assert page.evaluate("scrollY") > 0
     form, board = (page.locator(it).bounding_box() for it in ("#entry", ".board"))
     assert form["y"] + form["height"] <= board["y"] + 1, "it hides no heading"
-    for part in ("#bet", "#export", "#whatif", "#decided", "#five-seeds"):
+    for part in ("#bet", "#export", "#whatif", "#decided", "#race-seeds"):
         expect(page.locator(part)).to_have_js_property("inert", True)
     expect(page.locator(".tour")).to_be_disabled()
     for width in (1366, 820, 390, 360):

@@ -254,28 +254,31 @@ def test_a_film_takes_two_clicks(quick, open_page) -> None:
         assert sum(1 for _ in film.decode(film.streams.video[0])) > 1
 
 
-def test_five_seeds_are_raced_and_compared(quick, open_page) -> None:
+def test_several_seeds_are_raced_and_compared(quick, open_page) -> None:
     page = open_page(quick)
     race(page, seed=7)
     finished(page)
-    page.locator("#five-seeds").click()
+    page.locator("#seeds-number input").fill("3")
+    expect(page.locator("#seeds-time")).to_contain_text("3 such races take")
+    page.locator("#race-seeds").click()
     table = page.locator("#seeds-table")
-    expect(table).to_contain_text("from seeds 7 to 11: mean")
-    expect(table.locator("tr th[scope=row]")).to_have_text(["Vanilla AR", "SJD"])
+    expect(table).to_contain_text("from seeds 7 to 9: mean")
+    expect(table.locator("code")).to_contain_text("--seed 7 --seeds 3 --model toy")
+    expect(table.locator("tr th[scope=row]")).to_have_text(["SJD", "Vanilla AR"])
     rows = list(csv.DictReader(saved(page, "#seeds-table", "CSV").read_text().splitlines()))
-    assert [row["Lane"] for row in rows] == ["Vanilla AR", "SJD"]
+    assert [row["Lane"] for row in rows] == ["SJD", "Vanilla AR"]
     assert all(float(row[column]) >= 0 for row in rows for column in ("Seconds", "Seconds ±"))
     finished(page)
-    expect(page.locator(".board .meta")).to_contain_text("seed 11")
+    expect(page.locator(".board .meta")).to_contain_text("seed 9")
 
 
-def test_stop_ends_the_five_seeds(model, quick, open_page) -> None:
+def test_stop_ends_the_seeds(model, quick, open_page) -> None:
     page = open_page(quick)
     model.release()
     race(page)
     finished(page)
     model.hold()
-    page.locator("#five-seeds").click()
+    page.locator("#race-seeds").click()
     expect(page.locator("#seeds-table")).to_have_text("Race 1 of 5, from seed 7…")
     running(page)
     page.locator("#stop").click()

@@ -24,7 +24,7 @@ from engine.models.base import planned
 from engine.models.families import janus
 from engine.models.supply import device
 from engine.models.supply.card import CARDS, GIB
-from engine.race import Lane
+from engine.race import MAX_SEED, Lane, RaceRequest
 from tests.engine.models.families import JANUS
 
 Capture = pytest.CaptureFixture[str]
@@ -104,6 +104,25 @@ def test_without_vanilla_ar_there_is_no_speed_up() -> None:
     assert "speed_up" not in json.loads(lines[-1])["lanes"]["sjd"]
 
 
+def test_one_prompt_from_seeds_of_ones_own() -> None:
+    with patch.object(cli_race, "load", lambda *args, **options: Toy((2, 2), 4)):
+        lines, err = run_bench(
+            *(
+                "--prompt",
+                "an octopus",
+                "--seed",
+                "7",
+                "--seeds",
+                "2",
+                "--lanes",
+                "sjd,sjd:window=2",
+            )
+        )
+    assert err == ["1/2 an octopus, seed 7", "2/2 an octopus, seed 8"]
+    assert [json.loads(lines[-1])[name] for name in ("races", "prompts", "seeds")] == [2, 1, 2]
+    assert all(" ± " in line.split("|")[2] for line in lines if line.startswith("| SJD"))
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -111,6 +130,10 @@ def test_without_vanilla_ar_there_is_no_speed_up() -> None:
         (["--prompts", "0"], "1 to 6 prompts"),
         (["--prompts", "7"], "1 to 6 prompts"),
         (["--seeds", "0"], "at least one seed"),
+        (["--seed", "-1"], "The seed is a whole number"),
+        (["--seed", str(MAX_SEED)], "The seed is a whole number"),
+        (["--prompt", " "], "the prompt is empty"),
+        (["--prompt", "octopus", "--infill"], "leave out --infill"),
         (["--model", "emu3", "--random-weights"], "Emu3-Gen needs "),
         (["--random-weights"], "comes with its own weights"),
         (["--model", "jet"], "invalid choice: 'jet'"),
@@ -132,8 +155,9 @@ def test_bad_arguments_and_models_that_cannot_be_had_end_with_a_message(
 
 def test_a_lane_that_fails_ends_the_bench(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SJD, "verify", lambda *args: 1 / 0)
+    model = Toy((2, 2), 4)
     with pytest.raises(RuntimeError, match="sjd failed: ZeroDivisionError"):
-        bench.race(Toy((2, 2), 4), [Lane("sjd")], "x", 0)
+        bench.race(model, RaceRequest("x", 0, (Lane("sjd"),), model.sampling, model.name))
 
 
 def test_a_public_model_with_random_weights(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,12 +45,18 @@ function raceOf(draw, facts = {}, factor = 1) {
   return readRace({ ...snapshot(lanes, { link, ...facts }), state: "finished" }, null);
 }
 
+// Machines of the modelled clock: two that have a name, and one of one's own.
+const MACHINES = [
+  ...["fitted", "large"].map((preset) => ({ preset, pass: 0, row: 0, drafter: 0 })),
+  { preset: null, pass: 1 / 300, row: 1 / 7000, drafter: 0 },
+];
+
 /** A board with a race that is over. */
-function boardOf(race) {
+function boardOf(race, costs = MACHINES[0]) {
   const state = newState();
   const playback = new Playback(state);
   playback.follow(race, true);
-  remodel(state, race.lanes, { ...state.costs, preset: "large" });
+  remodel(state, race.lanes, costs);
   playback.begin(false);
   const go = (change) => {
     applyChange(state, playback, change);
@@ -79,7 +85,7 @@ function everywhere(facts, check) {
     const race = raceOf(drawnFrom(seed), facts);
     for (const clock of CLOCKS) {
       for (const cell of [null, ...range(3).map((lane) => ({ lane, cell: 0, pinned: true }))]) {
-        const { state, go } = boardOf(race);
+        const { state, go } = boardOf(race, MACHINES[seed % MACHINES.length]);
         go({ clock, cell });
         for (const t of instantsOf(race, clock)) {
           go({ t });
@@ -96,20 +102,29 @@ for (const facts of [{ id: "kept" }, { id: "duel", link: "?recorded=duel" }])
       const found = opened(writeMoment(state), state.race);
       if (isAtEnd(state)) assert.ok(isAtEnd(found), where);
       assert.equal(found.live, isAtEnd(found), where); // so that the verdict is shown
-      if (state.clock === "modelled") return;
       assert.equal(found.clock, state.clock, where);
       assert.deepEqual(stepsShown(found), stepsShown(state), where);
+      if (state.clock !== "modelled") return;
+      assert.deepEqual([found.t, found.costs], [state.t, state.costs], where);
     });
   });
 
-test("an instant of the modelled clock is linked as seconds, of the same step of its lane", () => {
-  everywhere({ id: "kept" }, (state, _, where) => {
-    if (state.clock !== "modelled" || !state.cell || isAtEnd(state)) return;
-    const { lane } = state.cell;
-    const found = opened(writeMoment(state), state.race);
-    assert.equal(found.clock, "seconds", where);
-    assert.equal(stepsShown(found)[lane], stepsShown(state)[lane], where);
-  });
+test("a link names the modelled clock's machine only once the race that it is fitted to is over", () => {
+  const race = raceOf(drawnFrom(3), { id: "kept" });
+  const { state, go } = boardOf(race);
+  go({ clock: "modelled", t: race.lanes[2].steps[1].modelled });
+  assert.match(writeMoment(state), /&costs=fitted&/);
+  const { pass, row, drafter } = state.costs;
+  state.race = { ...race, snapshot: { ...race.snapshot, state: "racing" } };
+  const found = opened(writeMoment(state), race);
+  assert.deepEqual(found.costs, { pass, row, drafter, preset: null });
+  assert.deepEqual(stepsShown(found), stepsShown(state));
+});
+
+test("costs that no machine has are left out of a link", () => {
+  const race = raceOf(drawnFrom(4), { id: "kept" });
+  for (const costs of ["nonsense", "0,0,0", "1,2", "0.1,-1,0", "0.1,0.1,1e9", "a,b,c", ""])
+    assert.equal(readMoment(`?clock=modelled&costs=${costs}&t=1`, race).costs, undefined, costs);
 });
 
 test("a link to a race that is run again shows as many passes of the lane pointed at", () => {

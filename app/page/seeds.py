@@ -1,0 +1,142 @@
+"""The race on the board from several seeds, as a table."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import gradio as gr
+
+from app.api.api import RACE_QUEUE
+from app.api.visitor import session_of
+from app.page.export import slug
+from app.page.form import ON_BOARD_JS, QUIET, unchecked
+from app.page.series import FEWEST_SEEDS, MOST_SECONDS, MOST_SEEDS, bench_command, race_series
+from app.races.races import Races, user_error
+from app.races.request_values import request_of
+from app.workers.race_stream import duration_words
+from engine.settings import Sampling, SettingError
+from engine.trace import Trace
+from visualize.figures.seeds import Estimate, over_seeds
+
+SEEDS = 5  # at first
+ABOUT = (
+    "<p>One seed is a coin toss. This races the lanes on the board from several seeds, one race"
+    " after another, and compares them seed by seed. Stop ends it, and so do"
+    f" {MOST_SECONDS / 60:g} minutes.</p>"
+)
+COLUMNS = ("Lane", "Rank by passes", "Passes", "Seconds", "Rank by seconds", "Speed-up")
+# as static/panels/save.js makes them
+SAVE = (
+    '<p class="save" data-name="seeds" data-raced="{raced}"><button type="button"'
+    ' data-save="svg">SVG</button>'
+    '<button type="button" data-save="csv">CSV</button></p>'
+)
+NOTE = (
+    "“{prompt}”, from {seeds}: mean ± half its 95% interval (Student's t), fewest passes first."
+    " Speed-up: vanilla AR's seconds divided by the lane's. A dash in place of a rank: these seeds"
+    " leave open which of two neighbours is ahead."
+)
+COMMAND = "<p>In a terminal: <code>{}</code></p>"
+
+
+def seeds_section(races: Races, shown: gr.State, board: gr.HTML, on_board: gr.Textbox) -> None:
+    """`shown` is the id of the race that the page is about, and changes once it is over."""
+    gr.HTML(ABOUT, apply_default_css=False)
+    with gr.Row(elem_classes="seeds-choice"):
+        number = seeds_number("seeds-number")
+        go = gr.Button("Race these seeds", size="sm", scale=0, min_width=160, elem_id="race-seeds")
+    takes = gr.HTML(apply_default_css=False, elem_id="seeds-time")
+    table = gr.HTML(apply_default_css=False, elem_id="seeds-table")
+
+    def race(race_id: Any, seeds: Any, client: gr.Request) -> Iterator[Any]:
+        yield from race_seeds(races, race_id, seeds, client)
+
+    def time(race_id: Any, seeds: Any, client: gr.Request) -> str:
+        race = races.find(race_id, session_of(client))
+        trace = getattr(getattr(race, "recording", None), "trace", None)
+        return "" if trace is None else time_words(trace, seeds)
+
+    inputs = [on_board, number]
+    go.click(race, inputs, [board, table], js=ON_BOARD_JS, **RACE_QUEUE, **QUIET)
+    last: dict[str, Any] = {"trigger_mode": "always_last", **QUIET}
+    gr.on([shown.change, number.change], time, [shown, number], takes, **last)
+
+
+def seeds_number(elem_id: str) -> gr.Number:
+    number: gr.Number = unchecked(
+        gr.Number(
+            SEEDS,
+            label=f"Seeds, {FEWEST_SEEDS} to {MOST_SEEDS}",
+            minimum=FEWEST_SEEDS,
+            maximum=MOST_SEEDS,
+            precision=0,
+            scale=0,
+            min_width=160,
+            elem_id=elem_id,
+        )
+    )
+    return number
+
+
+def time_words(trace: Trace, seeds: Any) -> str:
+    """How long a series of races like this one takes, as HTML; nothing of no number."""
+    if seeds not in range(FEWEST_SEEDS, MOST_SEEDS + 1):
+        return ""
+    tables = [trace.table(i) for i in range(len(trace.header.lanes))]
+    once = sum(float(table.clock[-1]) for table in tables if len(table))
+    machine = html.escape(trace.header.machine.partition(",")[0])
+    return (
+        f"<p>The lanes of the race on the board took {once:.1f} seconds together on {machine}:"
+        f" {seeds:g} such races take {duration_words(seeds * once)}, and what drawing takes.</p>"
+    )
+
+
+def race_seeds(
+    races: Races, race_id: Any, seeds: Any, client: gr.Request
+) -> Iterator[tuple[Any, Any]]:
+    """Races the lanes of a race from several seeds, the first its own. Yields values of the board
+    and the table. Raises gr.Error."""
+    header = races.kept(race_id, session_of(client)).recording.trace.header
+    try:
+        request = request_of(header)
+    except SettingError as error:
+        raise user_error(error) from error
+    own = races.pool.card(request.model).sampling
+    for board, said, traces in race_series(races, request, seeds, client):
+        yield board, gr.skip() if said is None else said + seeds_table(traces, own)
+
+
+def seeds_table(traces: Sequence[Trace], own: Sampling) -> str:
+    """The figures of a race from several seeds as HTML, and the command that races the same, where
+    `own` is the model's sampling; empty before there are any."""
+    if not traces:
+        return ""
+    command = bench_command(traces, own)
+    first, last = traces[0].header, traces[-1].header
+    seeds = f"seeds {first.seed} to {last.seed}" if len(traces) > 1 else f"seed {first.seed}"
+    save = SAVE.format(raced=f"{slug(first.prompt)}-{first.seed}-to-{last.seed}")
+    head = "".join(f'<th scope="col">{column}</th>' for column in COLUMNS)
+    rows = "".join(
+        f'<tr><th scope="row">{html.escape(lane.name)}</th><td>{_rank(lane.rank_by_passes)}</td>'
+        f"<td>{with_interval(lane.passes, 1)}</td>"
+        f"<td>{with_interval(lane.seconds, 2)}</td><td>{_rank(lane.rank_by_seconds)}</td>"
+        f"<td>{with_interval(lane.faster, 2, '×') if lane.faster else ''}</td></tr>"
+        for lane in sorted(over_seeds(traces), key=lambda lane: lane.passes.mean)
+    )
+    return (
+        f'<div class="scrolled"><table class="seeds"><tr>{head}</tr>{rows}</table></div>{save}'
+        f"<p>{NOTE.format(prompt=html.escape(first.prompt), seeds=seeds)}</p>"
+        f"{COMMAND.format(html.escape(command)) if command else ''}"
+    )
+
+
+def with_interval(value: Estimate, digits: int, unit: str = "") -> str:
+    if value.half is None:
+        return f"{value.mean:.{digits}f}{unit}"
+    return f"{value.mean:.{digits}f}{unit} ± {value.half:.{digits}f}"
+
+
+def _rank(rank: int | None) -> str:
+    return "–" if rank is None else str(rank)

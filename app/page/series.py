@@ -1,0 +1,80 @@
+"""A race from several seeds, one race after another: one seed is a coin toss."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import gradio as gr
+
+from app.api.visitor import address, session_of
+from app.races.races import Races, user_error, watched
+from app.settings import SETTINGS
+from engine.race import MAX_SEED, RaceRequest
+from engine.race.request import format_lane
+from engine.settings import Sampling, SettingError
+from engine.trace import LaneState, Trace
+
+FEWEST_SEEDS, MOST_SEEDS = 2, 30  # a single seed has no interval
+MOST_SECONDS = 10 * SETTINGS.race_seconds  # of a series; no further race begins behind them
+LOOK_SECONDS = 1.0  # between two looks at a race, where gradio can end this one
+LATE = f"<p role='status'>The series ended after {MOST_SECONDS:g} seconds.</p>"
+
+
+def race_series(
+    races: Races, request: RaceRequest, seeds: Any, client: gr.Request
+) -> Iterator[tuple[Any, str | None, list[Trace]]]:
+    """Races a request from `seeds` seeds, the first its own, until one is stopped or MOST_SECONDS
+    have gone by. Yields the board's value, what is said of the series (None: as before), and the
+    traces of the races that have finished. Raises gr.Error."""
+    session, traces = session_of(client), list[Trace]()
+    try:
+        if seeds not in range(FEWEST_SEEDS, MOST_SEEDS + 1):
+            raise SettingError(
+                f"The number of seeds is a whole number from {FEWEST_SEEDS} to {MOST_SEEDS}."
+            )
+        races.require(request)
+    except SettingError as error:
+        raise user_error(error) from error
+    count, said, began = int(seeds), "", time.monotonic()
+    first = min(request.seed, MAX_SEED - count + 1)
+    for seed in range(first, first + count):
+        if time.monotonic() - began > MOST_SECONDS:
+            said = LATE
+            break
+        progress = f"<p role='status'>Race {len(traces) + 1} of {count}, from seed {seed}…</p>"
+        yield gr.skip(), progress, traces
+        live = races.start(session, address(client), replace(request, seed=seed))
+        last = seed == first + count - 1
+        try:
+            yield watched(live, own=True, more=not last), None, traces
+            while not live.wait(LOOK_SECONDS):
+                yield gr.skip(), None, traces
+        finally:
+            live.stop()  # where the page is gone
+        if live.board.state is not LaneState.FINISHED:
+            if live.recording is not None:
+                yield races.show(live.id, session), None, traces
+            break
+        traces.append(races.kept(live.id, session).recording.trace)
+    yield gr.skip(), said, traces
+
+
+def bench_command(traces: Sequence[Trace], own: Sampling) -> str:
+    """The line for a terminal that races what a series did; `own` is the model's sampling. Empty
+    where the bench has no options for it."""
+    header = traces[0].header
+    guided = header.sampling.guided_tokens
+    if header.infilling or header.sampling != replace(own, guided_tokens=guided):
+        return ""
+    lanes = ",".join(map(format_lane, header.lanes))
+    words = ["python", "-m", "engine.bench", "--prompt", header.prompt, "--lanes", lanes]
+    words += ["--seed", str(header.seed), "--seeds", str(len(traces))]
+    if header.model != "embedded":
+        words += ["--model", header.model]
+    if guided != own.guided_tokens:
+        words += ["--guided-tokens", str(guided)]
+    return shlex.join(words)
