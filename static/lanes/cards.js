@@ -42,6 +42,8 @@ export function makeCards(container, template, lanes, pictures) {
     part("title").append(...lane.title.split(" ").flatMap((word) => [make("span", word), " "]));
     part("title").title = `${lane.title}: ${lane.paper}`;
     part("idea").append(`${lane.idea} `, ...paperOf(lane));
+    part("published-row").hidden = !lane.published;
+    if (lane.published) part("published").append(publishedOf(lane.title, lane.published));
     part("dot").style.background = (DECODERS[lane.decoder] ?? look.outside).colour;
     part("badge").title = lane.promise;
     dressBadge(part("badge"), lane.badge);
@@ -157,6 +159,17 @@ function drawCard({ part, canvas }, lane, view, clock, against, place) {
   const share = Math.floor((10 * n) / cells) * 10;
   attribute(canvas, "aria-label", `${lane.title}: ${share}% of the picture, ${state}`);
 }
+
+// What a paper has for such a lane, as a link to it.
+/** @param {string} title @param {PaperMark} published */
+const publishedOf = (title, { words, source, paper }) =>
+  make("a", words, {
+    href: `https://arxiv.org/abs/${paper}`,
+    title: source,
+    target: "_blank",
+    rel: "noopener",
+    "aria-label": `${title} in the paper: ${words} (${source})`,
+  });
 
 // A link to the lane's paper, by its number on arXiv.
 /** @param {LaneFacts} lane */

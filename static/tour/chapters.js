@@ -16,6 +16,7 @@ import {
 } from "./exact_chapters.js";
 import { racedIndex } from "./examples.js";
 import { fillInAPart, FILLING } from "./filling_chapter.js";
+import { whatBothShare } from "./overlap_chapter.js";
 import outline from "./outline.json" with { type: "json" };
 import { acceptAGroup, acceptANeighbour } from "./relaxed_chapters.js";
 import { drawRowsAtOnce, guessInEveryRow, ROLLING, ROWS } from "./rows_chapter.js";
@@ -29,6 +30,7 @@ const SCENES = [
   guessInParallel,
   sameNoise,
   guessWithADistribution,
+  whatBothShare,
   redrawCoupled,
   whyHard,
   acceptAGroup,
@@ -75,7 +77,7 @@ function chapterOf({ title, reference, decoders, beside, fourLanes = false }, i,
   const shown = new Set([index, ...beside.map(raced)]);
   const hidden = new Set(race.lanes.map((_, lane) => lane).filter((lane) => !shown.has(lane)));
   const scene = SCENES[i](race.lanes[index], race);
-  const { layer = "picture", step, cell, costs, lines, replay, test = null } = scene;
+  const { layer = "picture", step, cell, costs, lines, replay, test = null, overlap } = scene;
   const chosen = cell === null ? null : { lane: index, cell, pinned: true };
   /** @type {Change} */
   const view = { layer, hidden, cell: chosen, clock: "passes", playing: false };
@@ -90,6 +92,7 @@ function chapterOf({ title, reference, decoders, beside, fourLanes = false }, i,
     reference,
     fourLanes,
     test,
+    overlap,
     last: false,
     replay: replay ?? { title: "Replay this pass", frames },
     view,

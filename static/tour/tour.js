@@ -16,6 +16,7 @@ import { layerOf } from "../trace/layers.js";
 import { isOn } from "../trace/replay.js";
 import { tourOf } from "./chapters.js";
 import { draftPicture } from "./draft_picture.js";
+import { overlapPicture } from "./overlap_picture.js";
 
 const PHASE = 1500; // milliseconds of each part of a replayed pass
 const BEYOND = ["gsd", "gsd:G=50"]; // lanes to try: the paper's group, and one five times as large
@@ -303,7 +304,17 @@ function drawChapter(
   { chapters, missing, at, phase },
   acts,
 ) {
-  const { number, title, lines, reference, fourLanes: hasTable, replay, test, last } = chapter;
+  const {
+    number,
+    title,
+    lines,
+    reference,
+    fourLanes: hasTable,
+    replay,
+    test,
+    overlap,
+    last,
+  } = chapter;
   const { show, leave, tries } = acts;
   const shown = `${number}|${lines.join("|")}`;
   const words = replay.frames[phase]?.words ?? "";
@@ -320,6 +331,7 @@ function drawChapter(
   for (const [name, text] of Object.entries(texts)) part(name).textContent = String(text);
   part("text").replaceChildren(...lines.map((line) => make("p", line)));
   if (test) part("text").prepend(draftPicture(test));
+  if (overlap) part("text").prepend(overlapPicture(overlap));
   if (hasTable) part("text").append(fourLanes.cloneNode(true));
   if (last) {
     const here = tries.filter(({ needs }) => !needs || document.querySelector(needs));

@@ -46,6 +46,7 @@ interface Scene {
   cell: number | null;
   lines: string[];
   test?: DraftOdds | null; // to be drawn before the lines
+  overlap?: Overlap; // the same
 }
 /** A draft's probabilities and the number drawn against their ratio. */
 interface DraftOdds {
@@ -65,6 +66,7 @@ interface Chapter {
   lines: string[];
   reference: string;
   test?: DraftOdds | null;
+  overlap?: Overlap;
   fourLanes: boolean; // whether the table of the four lanes stands below the lines
   replay: Replay;
   last: boolean; // it says what to try, and has no reference

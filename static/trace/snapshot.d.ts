@@ -39,6 +39,7 @@ interface LaneSnapshot {
   paper: string;
   badge: Badge;
   promise: string;
+  published?: PaperMark | null; // of whole pictures with their model's own sampling, where a paper has it
   table: Record<string, string>; // base64 of each table's rows, which only grows
   picture: string; // base64 of an image of the whole grid, "" while there is none
 }
@@ -60,6 +61,13 @@ interface LaneUpdate {
   table: Record<string, string>; // base64 of each table's new rows, where it has any
   cells: number[]; // those of which the update's `patches` show new pictures, in their order
   picture: string; // as in a snapshot, where it is another one
+}
+
+/** What a paper's table has for a lane like this one. */
+interface PaperMark {
+  words: string; // the figure: "701.35 passes", or tokens "4.51 a pass"
+  source: string;
+  paper: string; // its number on arXiv
 }
 
 /** A row of the table at the end. */

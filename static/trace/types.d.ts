@@ -58,6 +58,19 @@ interface Candidate {
   uniform: number;
 }
 
+/** What p and q give to a token, or to several, and what both give to it: for one token the smaller. */
+interface Shared {
+  p: number;
+  q: number;
+  shared: number;
+}
+/** p and q of a draft: of some tokens, and of all others. */
+interface Overlap {
+  tokens: (Shared & { token: number })[];
+  others: Shared;
+  tv: number;
+}
+
 /** Probabilities and distances of a row; null where there is none; there is always a top1. */
 type Shares = Record<CamelCase<Dtypes["shares"][number]>, number | null> & { top1: number };
 type CamelCase<S extends string> = S extends `${infer A}_${infer B}` ? `${A}${Capitalize<B>}` : S;

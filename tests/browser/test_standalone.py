@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from playwright.sync_api import expect
 
+from engine.models.supply.card import CARDS
 from tests.browser.acts import HOSTILE, PATIENCE, by_passes, hashes, key, wide
 from visualize.board.board import token_hash
 from visualize.export.standalone import standalone
@@ -36,6 +37,18 @@ def test_it_plays_to_the_finish_that_was(open_file, duel) -> None:
         " canvas.height).data).size > 4"
     )
     assert page.locator(".lane canvas").first.evaluate(painted)
+
+
+def test_a_lane_of_a_public_model_has_its_papers_figure(open_file, duel) -> None:
+    lumina = CARDS["lumina-768"]
+    header = replace(duel.trace.header, model=lumina.name, sampling=lumina.sampling)
+    page = open_file(replace(duel, trace=replace(duel.trace, header=header)))
+    figures = page.locator(".lane .published a")
+    expect(figures).to_have_text(["2379 passes", "1058.6 passes"])
+    assert figures.first.is_visible()
+    for figure in figures.all():
+        expect(figure).to_have_attribute("href", "https://arxiv.org/abs/2508.07747")
+        expect(figure).to_have_attribute("title", re.compile(r"arXiv 2508.07747, Table 1: MS-COCO"))
 
 
 def test_it_scrubs_to_any_step_and_says_why(open_file, toured) -> None:

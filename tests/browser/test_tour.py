@@ -37,6 +37,7 @@ CHAPTERS = {  # each with the lanes that it shows
     "Guess in parallel": ["ar", "jacobi"],
     "The same noise": ["ar", "fpi"],
     "Guess with a distribution": ["ar", "sjd"],
+    "What p and q share": ["sjd"],
     "Redraw with the same noise": ["sjd", "scd"],
     "Why image tokens are hard": ["sjd"],
     "Accept a group": ["sjd", "gsd"],
@@ -50,7 +51,12 @@ CHAPTERS = {  # each with the lanes that it shows
 TITLES = list(CHAPTERS)
 LAST = len(TITLES)
 ROWS = LAST - 2  # from here on of a race of its own
-NO_LIFE = {3: ".chapter", 10: ".modelled-panel", LAST: ".chapter-tries"}  # which show no token
+NO_LIFE = {
+    3: ".chapter",
+    5: ".overlap",
+    11: ".modelled-panel",
+    LAST: ".chapter-tries",
+}  # which show no token
 
 
 def chapter(page: Page, number: int, title: str = "") -> None:
@@ -98,10 +104,10 @@ def test_the_tour_fetches_its_race_and_gives_the_board_back(recorded_url, open_p
         chapter(page, number)
         prompted(page, "rows at once" if number >= ROWS else "the tour")
         expect(page.locator(".board")).to_have_attribute(
-            "data-layer", "tv" if number == 6 else "picture"
+            "data-layer", "tv" if number == 7 else "picture"
         )
         expect(page.locator(".board")).to_have_attribute(
-            "data-clock", "modelled" if number == 10 else "passes"
+            "data-clock", "modelled" if number == 11 else "passes"
         )
         shown = page.locator(".lane:not([hidden])")
         assert shown.evaluate_all("all => all.map((lane) => lane.dataset.lane)") == lanes
@@ -115,9 +121,9 @@ def test_the_tour_fetches_its_race_and_gives_the_board_back(recorded_url, open_p
     key(page, "p", "p")
     chapter(page, ROWS)
     key(page, "p")
-    chapter(page, 10)
+    chapter(page, 11)
     key(page, "p", "p", "n", "PageUp", "PageUp")
-    chapter(page, 7)
+    chapter(page, 8)
     key(page, "Escape")
     expect(page.locator(".stage-panel")).to_be_hidden()
     expect(page.locator(".lane[hidden]")).to_have_count(0)
@@ -212,8 +218,8 @@ def test_the_tours_end_has_things_to_try(recorded_url, open_page) -> None:
 def test_a_race_in_the_tour_is_on_the_clock_and_in_the_layer_of_before(
     recorded_url, open_page
 ) -> None:
-    page = open_page(recorded_url, 1366, 768, "?tour=6")
-    chapter(page, 6)
+    page = open_page(recorded_url, 1366, 768, "?tour=7")
+    chapter(page, 7)
     page.locator("#race").click()
     finished(page)
     expect(page.locator(".board")).to_have_attribute("data-clock", "seconds")
@@ -250,9 +256,37 @@ def test_a_pass_is_replayed_in_three_parts(open_file, toured) -> None:
     expect(phase).to_be_empty()
 
 
+def test_q_is_moved_towards_p_by_keys(open_file, toured) -> None:
+    """What is kept and what is redrawn make p, wherever q lies, and are read out."""
+    page = open_file(toured, 1366, 768, "?tour=5")
+    chapter(page, 5)
+    slider = page.get_by_role("slider", name="Move q towards p")
+    of_p = page.get_by_role("row", name="all of p")
+    parts = of_p.locator("td:not(.overlap-track)")
+
+    def shares() -> list[float]:
+        return [float(text or 0) for text in parts.all_inner_texts()]
+
+    kept, rejected, redrawn = before = shares()
+    assert redrawn > 0
+    slider.focus()
+    page.keyboard.press("End")
+    expect(slider).to_have_attribute("aria-valuetext", re.compile("100% of the way"))
+    assert shares() == [1, 0, 0]
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowRight")
+    now = shares()
+    assert now[0] > kept
+    for all_of_p in (before, now):
+        assert sum(all_of_p) == pytest.approx(1, abs=0.0011)
+    assert rejected == 0
+    chapter(page, 5)  # the keys moved q alone
+    expect(page.locator(".overlap figcaption")).to_contain_text("1% of the way")
+
+
 def test_token_panel_shows_the_group_or_the_candidates(open_file, toured) -> None:
-    page = open_file(toured, 1480, 1000, "?tour=7")
-    for number, who in ((7, ".group .swatch"), (8, ".group .swatch"), (9, ".candidate")):
+    page = open_file(toured, 1480, 1000, "?tour=8")
+    for number, who in ((8, ".group .swatch"), (9, ".group .swatch"), (10, ".candidate")):
         chapter(page, number)
         expect(page.locator(f".token {who}").first).to_be_visible()
         key(page, "n")
@@ -302,12 +336,12 @@ def test_a_race_of_ones_own_numbers_its_chapters_by_their_place(open_file, duel)
     page.locator(".tour").click()
     number, count = page.locator(".chapter-number"), page.locator(".chapter-count")
     missing = page.locator(".chapter-missing")
-    for place in range(1, 6):
+    for place in range(1, 7):
         expect(number).to_have_text(str(place))
-        expect(count).to_have_text(f"{place} of 5")
+        expect(count).to_have_text(f"{place} of 6")
         expect(missing).to_have_text(
             re.compile("^Left out, since their decoders do not race here: Guess in parallel; ")
-            if place == 5
+            if place == 6
             else ""
         )
         key(page, "n")

@@ -39,7 +39,7 @@ def test_every_badge_has_a_colour_and_a_shape_of_its_own() -> None:
 
 def test_the_tour_names_decoders_that_there_are() -> None:
     outline = json.loads((STATIC / "tour" / "outline.json").read_text("utf-8"))
-    assert len(outline) == 10
+    assert len(outline) == 11
     for chapter in outline:
         assert {*chapter["decoders"], *chapter["beside"]} <= set(DECODERS)
 

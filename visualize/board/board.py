@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from engine.decoders.paper_figures import paper_figure
 from engine.models.supply.card import CARDS
 from engine.race import Race
 from engine.race.request import lane_names
@@ -61,7 +62,16 @@ class Board:
         self._seq = 0
         self._swatches = base64.b64encode(swatches or b"").decode()
         self._lanes = [
-            BoardLane(lane, name, header.grid, header.cells_of(i), header.infilling)
+            BoardLane(
+                lane,
+                name,
+                header.grid,
+                header.cells_of(i),
+                header.infilling,
+                None
+                if header.infilling or changed_sampling(header)
+                else paper_figure(header.model, lane.decoder, lane.settings),
+            )
             for i, (lane, name) in enumerate(
                 zip(header.lanes, lane_names(header.lanes), strict=True)
             )

@@ -8,6 +8,7 @@ import numpy as np
 
 from engine.decoders import DECODERS, VERDICTS, badge_of, decoder_of, is_claim
 from engine.decoders.base import Badge
+from engine.decoders.paper_figures import PaperFigure
 from engine.infilling import MASKED, Infilling
 from engine.race.request import rule_of
 from engine.trace import Frame, LaneState, LaneStats, Step, StepTable, TraceLane
@@ -18,6 +19,7 @@ from visualize.board.snapshot import (
     LaneSnapshot,
     LaneUpdate,
     MeasuredClock,
+    PaperMark,
     Result,
 )
 from visualize.pictures.patches import LanePatches
@@ -51,9 +53,15 @@ def promise_of(name: str) -> str:
     return PROMISES[badge_of(name)]
 
 
+def marked(figure: PaperFigure) -> PaperMark:
+    words = f"{figure.value:g} {figure.measure.removeprefix('tokens ')}"
+    return PaperMark(words=words, source=figure.source, paper=figure.paper)
+
+
 class BoardLane:
     """One lane: its figures, its step table as text, and its picture. `tokens` [h * w] are those
-    known or committed and the standing drafts, -1 elsewhere."""
+    known or committed and the standing drafts, -1 elsewhere; `figure` is what a paper has for such
+    a lane."""
 
     def __init__(
         self,
@@ -62,10 +70,12 @@ class BoardLane:
         grid: tuple[int, int],
         cells: tuple[int, ...],
         infilling: Infilling | None,
+        figure: PaperFigure | None = None,
     ) -> None:
         self.decoder = lane.decoder
         self.rule = rule_of(lane)
         self.name = name
+        self._published = marked(figure) if figure else None
         self.state = LaneState.WAITING
         self.error = ""
         self.tokens = np.array(infilling.known if infilling else [MASKED] * (grid[0] * grid[1]))
@@ -146,6 +156,7 @@ class BoardLane:
             paper=decoder.paper,
             badge=badge_of(self.decoder),
             promise=promise_of(self.decoder),
+            published=self._published,
             table=dict(self._table),
             picture=self._file,
         )

@@ -36,6 +36,16 @@ class LaneFigures(BaseModel):
     places: dict[MeasuredClock, int | None] = Field(description="1 is first; null until known")
 
 
+class PaperMark(BaseModel):
+    """What a paper's table has for a lane like this one."""
+
+    model_config = ConfigDict(frozen=True)
+
+    words: str = Field(description='the figure: "701.35 passes", or tokens "4.51 a pass"')
+    source: str
+    paper: str = Field(description="its number on arXiv")
+
+
 class LaneSnapshot(LaneFigures):
     """A lane: its figures so far, its step table and its picture."""
 
@@ -52,6 +62,9 @@ class LaneSnapshot(LaneFigures):
     paper: str
     badge: Badge
     promise: str
+    published: PaperMark | None = Field(
+        None, description="of whole pictures with their model's own sampling, where a paper has it"
+    )
     table: dict[str, str] = Field(description="base64 of each table's rows, which only grows")
     picture: str = Field(description='base64 of an image of the whole grid, "" while there is none')
 

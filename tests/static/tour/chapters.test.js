@@ -26,17 +26,17 @@ test("each of the tour's recorded races has a place for the others' chapters", (
   const places = (race, races) => fieldsOf(tourOf(race, races).chapters, "number", "elsewhere");
   const filled = filledIn();
   filled.snapshot.id = "part";
-  const expected = range(14).map((i) => [i + 1, i < 10 ? "tour" : i < 12 ? "front" : undefined]);
+  const expected = range(15).map((i) => [i + 1, i < 11 ? "tour" : i < 13 ? "front" : undefined]);
   assert.deepEqual(places(filled, { whole: "tour", rows: "front", filling: "part" }), expected);
   const race = readRace(snapshot([ar()], { id: "tour", grid: [1, 6] }), null);
   assert.deepEqual(places(race, { whole: "tour", filling: "part" }), [
     [1, undefined],
-    [13, "part"],
-    [14, undefined],
+    [14, "part"],
+    [15, undefined],
   ]);
 });
 
-test("chapter 6 chooses its words by the numbers beside them", () => {
+test("chapter 7 chooses its words by the numbers beside them", () => {
   const random = uniforms(7);
   const next = () => random.next().value;
   const said = new Set();

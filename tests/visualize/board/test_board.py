@@ -341,6 +341,20 @@ def test_sampling_is_said_where_it_is_not_the_models_own() -> None:
     assert changed_sampling(replace(header, model="unknown")) == ""
 
 
+def test_a_lane_has_what_a_paper_says_of_it_for_the_papers_model_and_sampling() -> None:
+    header = race_of(Toy((2, 2), 16), ["gsd", "scd", "sjd-pac"]).header
+    lumina = replace(header, model="lumina-768", sampling=CARDS["lumina-768"].sampling)
+    mark, none, other = (lane.published for lane in Board(lumina, pixels).snapshot().lanes)
+    assert none is None
+    assert other.words == "4.51 a pass"
+    assert mark.words == "701.35 passes"
+    assert mark.source == "arXiv 2508.07747, Table 1: MS-COCO 2017, top-k 2000"
+    colder = replace(lumina, sampling=replace(lumina.sampling, temperature=0.5))
+    embedded = replace(header, model="embedded", sampling=CARDS["embedded"].sampling)
+    for other in (colder, embedded):
+        assert Board(other, pixels).snapshot().lanes[0].published is None
+
+
 def test_pictures_that_do_not_fit_leave_the_race_alone() -> None:
     left = [2]
 

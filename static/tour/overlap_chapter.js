@@ -1,0 +1,35 @@
+// The chapter on why a test with min(1, p / q) keeps the distribution, and what it accepts.
+
+import { DID } from "../trace/explain.js";
+import { overlapOf } from "../trace/overlap.js";
+import { best, isInside, isReadable, rowsOf } from "./examples.js";
+
+/**
+ * Shows a rejection of which most of p and q is known, with what was redrawn, spread over several
+ * tokens, and whose TV is neither small nor large.
+ * @param {Lane} lane @param {Race} race @returns {Scene}
+ */
+export function whatBothShare(lane, race) {
+  const lines = [
+    "A draft is drawn from q and tested. Of each token the test keeps what p and q both give it, min(p, q): in sum 1 − TV, which " +
+      "is the probability of an acceptance.",
+    "Else one token is redrawn from max(p − q, 0), exactly what p lacks. Kept and redrawn make p for every token, wherever q lies: " +
+      "a bad q costs passes, never the distribution.",
+  ];
+  const examples = rowsOf(lane).flatMap((row) => {
+    const overlap = row.status === DID.RESAMPLED && isReadable(row) ? overlapOf(row) : null;
+    return overlap ? [{ row, overlap }] : [];
+  });
+  const shown = best(examples, ({ row, overlap: { tokens, others, tv } }) => {
+    const widest = Math.max(...tokens.flatMap(({ p, q }) => [p, q]));
+    const plain = -others.p - others.q - widest - 2 * Math.abs(tv - 0.5);
+    const named = tokens.some(({ token }) => token === row.token);
+    return plain + (named ? 1 : 0) + (isInside(row, race) ? 0.25 : 0);
+  });
+  if (!shown) return { step: lane.count, cell: null, lines };
+  const { row, overlap } = shown;
+  lines.push(
+    `Shown is pass ${row.pass}: draft ${row.draft} was rejected, and token ${row.token} redrawn.`,
+  );
+  return { step: row.at + 1, cell: row.cell, lines, overlap };
+}
