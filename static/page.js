@@ -10,6 +10,7 @@ import { mountFilling } from "./form/filling.js";
 import { mountOffline } from "./form/offline.js";
 import { watchCharts } from "./panels/charts.js";
 import { mountSaving } from "./panels/save.js";
+import { isSpeaker, mountSpeaker } from "./stage/speaker.js";
 import { leaveRace, watchRace } from "./trace/live_race.js";
 import { isOn, isOver } from "./trace/replay.js";
 
@@ -28,6 +29,7 @@ const RESTING = "#bet, #decided, #five-seeds, #seeds-table, #cost, #whatif, #exp
  * @param {typeof watch} watch @param {string} root the server's address
  */
 export function mountPage(element, props, trigger, watch, root) {
+  if (isSpeaker()) return mountSpeaker(element);
   let shown = ""; // the race that is on the board
   let over = ""; // the race that the page has heard is over
   let bets = false; // whether Race was pressed, so that the form's bet is on the race that comes

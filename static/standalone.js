@@ -4,11 +4,16 @@
 import { mountBoard } from "./board/board.js";
 import { query } from "./dom.js";
 import { mountSaving } from "./panels/save.js";
+import { isSpeaker, mountSpeaker } from "./stage/speaker.js";
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const followSystem = () => document.body.classList.toggle("dark", dark.matches);
 dark.addEventListener("change", followSystem);
 followSystem();
-const recorded = JSON.parse(String(query(document, "#race", HTMLScriptElement).textContent));
-mountSaving(document, () => recorded);
-mountBoard(query(document, "#board"), (callback) => callback(recorded));
+const root = query(document, "#board");
+if (isSpeaker()) mountSpeaker(root);
+else {
+  const recorded = JSON.parse(String(query(document, "#race", HTMLScriptElement).textContent));
+  mountSaving(document, () => recorded);
+  mountBoard(root, (callback) => callback(recorded));
+}

@@ -46,7 +46,7 @@ from engine.settings import Sampling, SettingError
 FIELDS = ("prompt", "seed", "model", "lanes", "known", "order")  # of a race, besides knobs
 # Fields of the page's address that say nothing of a race's settings.
 MOMENT_FIELDS = ("clock", "t", "pass", "layer", "cell", "shown")
-PAGE_FIELDS = ("go", "race", "recorded", "tour", "present", *MOMENT_FIELDS)
+PAGE_FIELDS = ("go", "race", "recorded", "tour", "present", "speaker", *MOMENT_FIELDS)
 HOST_FIELDS = ("view", "logs", "deep_link", "footer", "header")  # gradio's and those of Spaces
 OURS = (*FIELDS, "go", "present", *KNOBS)  # that another field's name may be meant for
 MAX_FIELDS = 100

@@ -120,6 +120,7 @@ interface Acts {
   clock(): void;
   speed(by: number): void;
   stage(): void;
+  speaker(): void;
   help(): void;
   again(): void;
   ideas(): void;

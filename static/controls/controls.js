@@ -17,6 +17,7 @@ import {
 } from "../trace/replay.js";
 import { largestTv, outcomeTarget } from "./jumps.js";
 import { MOVES, bindKeys, toggleHelp } from "./keys.js";
+import { openSpeaker } from "../stage/speaker_link.js";
 import { askForPrompt } from "./prompt_dialog.js";
 
 const SPEEDS = [0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8];
@@ -190,6 +191,7 @@ export function bindControls(root, board) {
     "live-button": () => go({ live: true }),
     "again-slowly": slowly,
     stage,
+    "speaker-open": openSpeaker,
     help,
     token: (event) => closest(event, ".token-close") && go({ cell: null }),
   };
@@ -204,6 +206,7 @@ export function bindControls(root, board) {
     clock,
     speed,
     stage,
+    speaker: openSpeaker,
     help,
     again,
     ideas,

@@ -344,7 +344,7 @@ function instantOf({ lane, step, t, live, playing }) {
 }
 
 /** A chapter: what it shows, its lines, and the parts that are played again. */
-function chapterInWords({ number, title, lines, view, test, replay, reference }) {
+function chapterInWords({ number, title, lines, say, view, test, replay, reference }) {
   const { cell, layer, clock, hidden, costs } = view;
   const hides = hidden.size ? `, without lanes ${[...hidden].join()}` : "";
   const machine = costs ? `, costs of ${costs.preset}` : "";
@@ -359,6 +359,7 @@ function chapterInWords({ number, title, lines, view, test, replay, reference })
     `${number} ${title}: ${instantOf(view)} by ${clock}, ${layer}${where}${machine}${hides}${odds}`,
     ...lines.map((line) => `  ${plain(line)}`),
     ...(frames.length ? [`  ${replay.title}`, ...frames] : []),
+    `  Say: ${say}`,
     ...(reference ? [`  (${reference})`] : []),
   ].join("\n");
 }
