@@ -46,6 +46,7 @@ interface FiguresDrawn {
   clock: Clock;
   views: View[];
   places: (number | null)[];
+  finishes: string[]; // "first", "last" or ""
   against: Lane | null;
 }
 

@@ -293,6 +293,13 @@ const presets = [
     .map(({ title, words }) => `${title}: ${words}`),
 );
 
+const endedAfter = (passes) => ({
+  title: `Lane of ${passes}`,
+  state: "finished",
+  passes,
+  seconds: passes / 10,
+});
+
 /** What is said aloud. */
 function aloud() {
   const region = { textContent: "", dataset: {} };
@@ -333,6 +340,11 @@ function aloud() {
   Object.assign(over.lanes[0], { state: "finished", passes: 4 });
   for (const each of [race, over, over])
     say((live) => announce.announceEnds(live, each, ["finished"], null, said));
+  const two = { snapshot: { state: "racing" }, lanes: [3, 2, 4].map(endedAfter) };
+  two.lanes[2].state = "failed";
+  const heard = new Set();
+  for (const states of ["racing racing failed", "finished finished failed"])
+    say((live) => announce.announceEnds(live, two, states.split(" "), null, heard));
   return words;
 }
 
