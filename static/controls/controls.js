@@ -147,8 +147,15 @@ export function bindControls(root, board) {
   const blank = () => {
     root.dataset.blank = String(Number(state.present && root.dataset.blank !== "1"));
   };
+  let yields = false; // whether a new window, the speaker's view, may end the full screen
+  const speaker = () => {
+    yields = document.fullscreenElement !== null;
+    openSpeaker();
+  };
   const stage = () => {
     root.dataset.blank = "0";
+    if (state.present && yields && !document.fullscreenElement)
+      return void root.requestFullscreen();
     go({ present: !state.present });
     if (state.present)
       root.requestFullscreen?.().catch(() => {}); // without it the page itself is the stage
@@ -156,7 +163,8 @@ export function bindControls(root, board) {
   };
   const help = () => toggleHelp(root);
   document.addEventListener("fullscreenchange", () => {
-    if (!document.fullscreenElement && state.present) go({ present: false });
+    if (document.fullscreenElement) yields = false;
+    else if (state.present && !yields) go({ present: false });
   });
 
   for (const { name, title, words } of LAYERS) {
@@ -191,7 +199,7 @@ export function bindControls(root, board) {
     "live-button": () => go({ live: true }),
     "again-slowly": slowly,
     stage,
-    "speaker-open": openSpeaker,
+    "speaker-open": speaker,
     help,
     token: (event) => closest(event, ".token-close") && go({ cell: null }),
   };
@@ -206,7 +214,7 @@ export function bindControls(root, board) {
     clock,
     speed,
     stage,
-    speaker: openSpeaker,
+    speaker,
     help,
     again,
     ideas,

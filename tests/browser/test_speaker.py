@@ -72,6 +72,23 @@ def test_the_speakers_view_says_when_no_stage_is_open(recorded_url, open_page) -
     view.close()
 
 
+def test_the_speakers_view_ends_the_full_screen_and_not_the_stage(open_file, duel) -> None:
+    stage = open_file(duel, 1280, 720)
+    full = "(is) => (document.fullscreenElement !== null) === is"
+    key(stage, "f")
+    stage.wait_for_function(full, arg=True)
+    view = speaker_of(stage)
+    expect(view.get_by_role("button", name="Next")).to_be_enabled()
+    stage.wait_for_function(full, arg=False)
+    expect(stage.locator("body")).to_have_class(re.compile("present"))
+    key(stage, "f")
+    stage.wait_for_function(full, arg=True)
+    expect(stage.locator("body")).to_have_class(re.compile("present"))
+    key(stage, "f")
+    expect(stage.locator("body")).not_to_have_class(re.compile("present"))
+    view.close()
+
+
 def test_the_talks_time_outlives_a_reload_and_begins_again(open_file, duel) -> None:
     view = open_file(duel, 390, 844, "?present=1").context.new_page()
     view.clock.install(time=0)
