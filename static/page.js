@@ -2,6 +2,8 @@
 // stands outside of it.
 
 import { mountBets } from "./board/bet.js";
+import { mountEarlier } from "./board/earlier.js";
+import { isPair } from "./board/pair.js";
 import { mountBoard } from "./board/board.js";
 import { addressOf } from "./controls/moment.js";
 import { closest, keep, kept, promptField, query, queryAll, windowHeight } from "./dom.js";
@@ -10,6 +12,7 @@ import { mountFilling } from "./form/filling.js";
 import { mountOffline } from "./form/offline.js";
 import { watchCharts } from "./panels/charts.js";
 import { mountSaving } from "./panels/save.js";
+import { isSpeaker, mountSpeaker } from "./stage/speaker.js";
 import { leaveRace, watchRace } from "./trace/live_race.js";
 import { isOn, isOver } from "./trace/replay.js";
 
@@ -18,7 +21,7 @@ const TYPED = "photo-finish-typed"; // the prompt that was typed last and has no
 let voterName = "";
 
 // Parts that are about the race on the board, or about the next one. They are inert while a race is
-// on.
+// on, and while the board shows two.
 const RESTING = "#bet, #decided, #race-seeds, #seeds-table, #cost, #whatif, #export";
 
 /**
@@ -28,6 +31,7 @@ const RESTING = "#bet, #decided, #race-seeds, #seeds-table, #cost, #whatif, #exp
  * @param {typeof watch} watch @param {string} root the server's address
  */
 export function mountPage(element, props, trigger, watch, root) {
+  if (isSpeaker()) return mountSpeaker(element);
   let shown = ""; // the race that is on the board
   let over = ""; // the race that the page has heard is over
   const embedded = document.documentElement.classList.contains("embed"); // in another page's frame
@@ -134,6 +138,7 @@ export function mountPage(element, props, trigger, watch, root) {
       watch: shown,
       key: shown === watched.watch ? watched.key : "",
     });
+    if (isPair(snapshot)) return; // neither the server nor an address knows of it
     const here = new URLSearchParams(location.search);
     if (![here.get("race"), here.get("recorded")].includes(shown))
       history.replaceState(history.state, "", addressOf(snapshot, location.search));
@@ -154,7 +159,6 @@ export function mountPage(element, props, trigger, watch, root) {
 
   // Its click makes a film; the file is offered below, for another click.
   const film = query(element, ".film");
-  film.hidden = false;
   film.addEventListener("click", () => {
     const section = query(document, "#export > button");
     if (!section.classList.contains("open")) section.click();
@@ -170,8 +174,10 @@ export function mountPage(element, props, trigger, watch, root) {
     const isWatched = id === watched.watch;
     document.body.classList.toggle("watching", on && isWatched && !watched.key);
     if (begins) reveal();
-    for (const part of queryAll(document, RESTING)) part.inert = on;
-    if (!isOver(race) || id === over || (isWatched && watched.more)) return;
+    const pair = isPair(race.snapshot);
+    for (const part of queryAll(document, RESTING)) part.inert = on || pair;
+    film.hidden = pair;
+    if (pair || !isOver(race) || id === over || (isWatched && watched.more)) return;
     over = id;
     trigger("over");
   });
@@ -215,6 +221,7 @@ export function mountPage(element, props, trigger, watch, root) {
     return answer !== null && answer.ok;
   });
 
+  mountEarlier(element, board, (race) => display(race));
   mountFilling(element, board, props.fillable, () => trigger("fill", onBoard()));
   document.addEventListener("photo-finish-swatches", (event) => {
     if (!board.state.race) return;

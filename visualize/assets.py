@@ -9,7 +9,13 @@ import re
 from pathlib import Path
 
 STATIC = Path(__file__).parent.parent / "static"
-STYLES = ("board/board.css", "panels/token_panel.css", "stage/stage.css", "tour/tour.css")
+STYLES = (
+    "board/board.css",
+    "panels/token_panel.css",
+    "stage/stage.css",
+    "stage/speaker.css",
+    "tour/tour.css",
+)
 
 _IMPORT = re.compile(r'^import \{\s*(\w+(?:,\s*\w+)*),?\s*\} from "(\.{1,2}/[\w./]+\.js)";\n', re.M)
 _DATA = re.compile(r'^import (\w+) from "(\.{1,2}/[\w./]+\.json)" with \{ type: "json" \};\n', re.M)

@@ -40,11 +40,16 @@ export function announceEnds(region, race, states, bet, said) {
   const ended = race.lanes.filter(
     (_, i) => ["finished", "failed"].includes(states[i]) && !said.has(i),
   );
+  const told = race.lanes.some(({ state }, i) => state === "finished" && said.has(i));
   for (const lane of ended) said.add(race.lanes.indexOf(lane));
-  const news = ended.map(
-    ({ title, state, passes, seconds }) =>
-      `${title} ${state} after ${passes} passes, ${inSeconds(seconds)} seconds.`,
-  );
+  const finished = ended.filter(({ state }) => state === "finished");
+  const soonest = Math.min(...finished.map(({ seconds }) => seconds));
+  const news = ended.map((lane) => {
+    const { title, state, passes, seconds } = lane;
+    const isFirst = !told && race.lanes.length > 1 && finished.includes(lane);
+    const first = isFirst && seconds === soonest ? " first," : "";
+    return `${title} ${state}${first} after ${passes} passes, ${inSeconds(seconds)} seconds.`;
+  });
   if (isOver(race) && !said.has("race")) {
     said.add("race");
     const stopped = race.snapshot.state === "stopped";

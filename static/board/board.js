@@ -17,6 +17,7 @@ import { lastOf } from "../numbers.js";
 import { listPromises } from "../panels/legend.js";
 import { bindModelled } from "../panels/modelled_panel.js";
 import { outcomeOf } from "../panels/results.js";
+import { mountSpeakerLink } from "../stage/speaker_link.js";
 import { mountStage } from "../stage/stage.js";
 import { mountTour } from "../tour/tour.js";
 import { hasRace, isOn, isOver } from "../trace/replay.js";
@@ -191,6 +192,7 @@ export function mountBoard(root, watch, tours) {
   });
   mountStage(board, handle, tour);
   answerMessages(handle);
+  mountSpeakerLink(handle, tour);
   watch(takeNewest(adopt));
   return handle;
 }

@@ -8,7 +8,15 @@ import { drawFinish } from "../panels/finish.js";
 import { drawLegend } from "../panels/legend.js";
 import { drawPeek, drawToken } from "../panels/token_panel.js";
 import { layerOf, rangeOf, referenceOf } from "../trace/layers.js";
-import { isJustAfter, isOn, isOver, laneAt, placesAt, stepsShown } from "../trace/replay.js";
+import {
+  finishesAt,
+  isJustAfter,
+  isOn,
+  isOver,
+  laneAt,
+  placesAt,
+  stepsShown,
+} from "../trace/replay.js";
 import { announceEnds, announceLeader, announceToken } from "./announce.js";
 import { drawHead } from "./head.js";
 
@@ -67,7 +75,8 @@ export function bindDrawing(board, { drawControls, drawModelled }) {
     instant = moved;
     written = now;
     const places = done ? views.map(() => null) : placesAt(race.lanes, views, clock);
-    drawFigures(cards, race, { clock, views, places, against });
+    const finishes = finishesAt(race.lanes, views, clock);
+    drawFigures(cards, race, { clock, views, places, finishes, against });
     drawHead(board, state);
     drawControls(length, all);
     const stand = views.map((view) => view.state).join();

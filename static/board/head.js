@@ -7,6 +7,7 @@ import { outcomeOf, stoppedWords } from "../panels/results.js";
 import { isPhone, lanesShown } from "../stage/stage.js";
 import { isOver } from "../trace/replay.js";
 import { betInWords, tallyInWords } from "./bet.js";
+import { isPair } from "./pair.js";
 
 const INTRODUCTION =
   "Every lane decodes the same picture with the same model from the same seed, each by its own method, " +
@@ -76,7 +77,8 @@ export function drawHead(board, state) {
     ? `recorded on another machine, ${machine.split(", ", 2).join(", ")}`
     : machine;
   const replayed = recorded && !elsewhere && "recorded";
-  const facts = [`seed ${seed}`, `model ${model}`, sampling, where, size, replayed];
+  const seeds = !isPair(race.snapshot) && `seed ${seed}`; // the two are said with the prompts
+  const facts = [seeds, `model ${model}`, sampling, where, size, replayed];
   say(part("meta"), prompt ? facts.filter(Boolean).join(" · ") : INTRODUCTION);
   const done = isOver(race) && live;
   const how = live ? howLanesRun(race.snapshot) : "";

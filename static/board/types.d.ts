@@ -46,6 +46,7 @@ interface FiguresDrawn {
   clock: Clock;
   views: View[];
   places: (number | null)[];
+  finishes: string[]; // "first", "last" or ""
   against: Lane | null;
 }
 
@@ -120,6 +121,7 @@ interface Acts {
   clock(): void;
   speed(by: number): void;
   stage(): void;
+  speaker(): void;
   help(): void;
   again(): void;
   ideas(): void;

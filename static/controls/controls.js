@@ -17,6 +17,7 @@ import {
 } from "../trace/replay.js";
 import { largestTv, outcomeTarget } from "./jumps.js";
 import { MOVES, bindKeys, toggleHelp } from "./keys.js";
+import { openSpeaker } from "../stage/speaker_link.js";
 import { askForPrompt } from "./prompt_dialog.js";
 
 const SPEEDS = [0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8];
@@ -146,8 +147,15 @@ export function bindControls(root, board) {
   const blank = () => {
     root.dataset.blank = String(Number(state.present && root.dataset.blank !== "1"));
   };
+  let yields = false; // whether a new window, the speaker's view, may end the full screen
+  const speaker = () => {
+    yields = document.fullscreenElement !== null;
+    openSpeaker();
+  };
   const stage = () => {
     root.dataset.blank = "0";
+    if (state.present && yields && !document.fullscreenElement)
+      return void root.requestFullscreen();
     go({ present: !state.present });
     if (state.present)
       root.requestFullscreen?.().catch(() => {}); // without it the page itself is the stage
@@ -155,7 +163,8 @@ export function bindControls(root, board) {
   };
   const help = () => toggleHelp(root);
   document.addEventListener("fullscreenchange", () => {
-    if (!document.fullscreenElement && state.present) go({ present: false });
+    if (document.fullscreenElement) yields = false;
+    else if (state.present && !yields) go({ present: false });
   });
 
   for (const { name, title, words } of LAYERS) {
@@ -190,6 +199,7 @@ export function bindControls(root, board) {
     "live-button": () => go({ live: true }),
     "again-slowly": slowly,
     stage,
+    "speaker-open": speaker,
     help,
     token: (event) => closest(event, ".token-close") && go({ cell: null }),
   };
@@ -204,6 +214,7 @@ export function bindControls(root, board) {
     clock,
     speed,
     stage,
+    speaker,
     help,
     again,
     ideas,

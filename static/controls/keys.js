@@ -81,6 +81,7 @@ export function bindKeys({ state, go }, scrub, acts) {
     l: () => acts.layer(1),
     r: acts.again,
     f: acts.stage,
+    w: acts.speaker,
     q: leave,
     "?": acts.help,
     Escape: () => (state.cell ? go({ cell: null }) : leave()),

@@ -1,5 +1,6 @@
 // "Fill in" on the board: a button on each finished picture, which hands it to the form.
 
+import { isPair } from "../board/pair.js";
 import { closest, query, queryAll } from "../dom.js";
 import { committedToken } from "../trace/layers.js";
 import { isOver } from "../trace/replay.js";
@@ -14,7 +15,8 @@ import { isOver } from "../trace/replay.js";
 export function mountFilling(root, { onChange, pictureOf, state }, fillable, began) {
   onChange(({ race }) => {
     const { model, grid, codes } = race.snapshot;
-    const fits = String(fillable[model]?.slice(0, 3)) === String([...grid, codes]);
+    const known = !isPair(race.snapshot); // the form takes over the settings of one race
+    const fits = known && String(fillable[model]?.slice(0, 3)) === String([...grid, codes]);
     for (const lane of queryAll(root, ".lane")) {
       const shown = fits && isOver(race) && lane.dataset.state === "finished";
       query(lane, ".fill").hidden = !shown;

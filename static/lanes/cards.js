@@ -100,16 +100,17 @@ export function drawPictures(cards, race, { style, cell, views, marked }) {
  * Writes the figures of which anything has changed since they were written.
  * @param {Card[]} cards @param {Race} race @param {FiguresDrawn} drawn
  */
-export function drawFigures(cards, race, { clock, views, places, against }) {
+export function drawFigures(cards, race, { clock, views, places, finishes, against }) {
   const all = [clock, against && [against.title, against.count]].join();
   cards.forEach((card, i) => {
     const lane = race.lanes[i];
     const view = views[i];
     const { state, error, places: ends, priced, drafter, count } = lane;
     const facts = [state, error, priced, drafter > 0, count > 1, CLOCKS.map((name) => ends[name])];
-    const key = [all, facts, view.k, view.state, view.modelled, places[i]].join();
+    const key = [all, facts, view.k, view.state, view.modelled, places[i], finishes[i]].join();
     if (card.written === key) return;
     card.written = key;
+    attribute(card.root, "data-finish", finishes[i]);
     drawCard(card, lane, view, clock, against, places[i]);
   });
 }

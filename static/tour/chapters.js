@@ -70,7 +70,7 @@ export function tourOf(race, races = null) {
 }
 
 /** @param {Entry} entry @param {number} i @param {Race} race @returns {Chapter} */
-function chapterOf({ title, reference, decoders, beside, fourLanes = false }, i, race) {
+function chapterOf({ title, say, reference, decoders, beside, fourLanes = false }, i, race) {
   /** @param {string} name */
   const raced = (name) => racedIndex(race, name);
   const index = decoders.map(raced).find((found) => found >= 0) ?? 0;
@@ -89,6 +89,7 @@ function chapterOf({ title, reference, decoders, beside, fourLanes = false }, i,
     number: i + 1,
     title,
     lines,
+    say,
     reference,
     fourLanes,
     test,
@@ -138,6 +139,7 @@ function yourTurn({ number, view }) {
     number: number + 1,
     title: "Your turn",
     lines: [line],
+    say: "Take a prompt from the hall: / asks for it, and Enter races it.",
     reference: "",
     fourLanes: false,
     replay: { title: "", frames: [] },

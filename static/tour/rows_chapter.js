@@ -7,6 +7,7 @@ import { against, bestStep, summary } from "./examples.js";
 export const ROWS = {
   part: "rows",
   title: "Draw several rows at once",
+  say: "Point at the diagonal: that is the front. Nothing is tested here, so let the hall look for seams between rows.",
   reference:
     "He et al., ZipAR: Parallel Auto-regressive Image Generation through Spatial Locality, ICML 2025 (arXiv 2412.04062), Sec. 3.2.",
   decoders: ["zipar"],
@@ -17,6 +18,7 @@ export const ROWS = {
 export const ROLLING = {
   part: "rows",
   title: "Guess in every row",
+  say: "ZipAR's order, with drafts and a test in each row. A row still does not see what the rows above it have yet to write.",
   reference:
     "Liao et al., PJD, CVPR 2026 (arXiv 2606.05703); that each row keeps its distribution: docs/decoders.md.",
   decoders: ["rows"],

@@ -37,7 +37,7 @@ function isTour({ snapshot, lanes }) {
 
 /**
  * Wires the tour in `root`: its button (class `tour`), its panel (class `stage-panel`) and its
- * keys. Returns what moves through it, and whether it did.
+ * keys. Returns what moves through it, and what a speaker reads of it.
  * @param {HTMLElement} root @param {Board} board
  */
 export function mountTour(root, board) {
@@ -250,16 +250,16 @@ export function mountTour(root, board) {
     if (!key || !(tour || (key === "on" && board.state.present))) return;
     event.preventDefault();
     event.stopImmediatePropagation(); // Escape leaves the tour first, the stage next
-    if (!tour) start();
-    else if (key === "leave") leave();
+    if (key === "leave") leave();
     else if (key === "replay") replay();
-    else move(key === "on" ? 1 : -1);
+    else turn(key === "on" ? 1 : -1);
   }
 
   /** @param {number} by */
   function move(by) {
-    if (tour) show(tour.at + by);
-    return Boolean(tour);
+    if (!tour) return false;
+    show(tour.at + by); // which ends the tour until another race is there
+    return true;
   }
 
   board.onChange(({ race }) => {
@@ -287,7 +287,22 @@ export function mountTour(root, board) {
     opens = null;
     start();
   }
-  return { move, begin };
+
+  // As PageDown and PageUp do: outside of the tour the next chapter is its first.
+  /** @param {number} by */
+  function turn(by) {
+    if (!move(by) && by > 0) start();
+  }
+
+  /** What a speaker reads of the chapter that is shown; null outside of the tour. */
+  function notes() {
+    const chapter = shown();
+    if (!tour || !chapter) return null;
+    const { title, lines, say: words } = chapter;
+    const count = `${tour.at + 1} of ${tour.chapters.length}`;
+    return { count, title, lines, say: words, next: tour.chapters[tour.at + 1]?.title ?? "" };
+  }
+  return { move, turn, notes, begin };
 }
 
 /**

@@ -26,6 +26,7 @@ interface Try {
 interface Entry {
   part?: Part; // "whole" if left out
   title: string;
+  say: string; // what a speaker may say and point at
   reference: string;
   decoders: string[];
   beside: string[]; // decoders that are shown too
@@ -64,6 +65,7 @@ interface Chapter {
   number: number;
   title: string;
   lines: string[];
+  say: string;
   reference: string;
   test?: DraftOdds | null;
   overlap?: Overlap;
@@ -94,3 +96,16 @@ interface Before {
   race: string | undefined;
   instant: Change;
 }
+
+/** What the speaker's view shows of the stage. */
+interface Notes {
+  count: string; // "3 of 14"; "" outside of the tour
+  title: string;
+  lines: string[];
+  say: string;
+  next: string; // the next chapter's title, "" after the last
+}
+/** What the stage sends: what is on it, or null when it is left. */
+type StageMessage = { notes: Notes | null };
+/** What a speaker's view sends: it asks for the notes, or turns by a chapter. */
+type SpeakerMessage = { ask: true } | { turn: 1 | -1 };

@@ -172,6 +172,21 @@ export function placesAt(lanes, views, clock) {
 }
 
 /**
+ * Which lanes show a race's first finish on a clock ("first") and, once no lane goes on, its last;
+ * "" of the others. A lane alone has no race.
+ * @param {Lane[]} lanes @param {View[]} views @param {Clock} clock
+ */
+export function finishesAt(lanes, views, clock) {
+  const ends = views.map(({ state }, i) => (state === "finished" ? clockOf(lanes[i], clock) : NaN));
+  const done = ends.filter(isFinite);
+  const goesOn = views.some(({ state }) => state === "racing" || state === "waiting");
+  const [first, last] = [Math.min(...done), goesOn ? NaN : Math.max(...done)];
+  /** @param {number} end */
+  const nameOf = (end) => (end === first ? "first" : end === last ? "last" : "");
+  return ends.map((end) => (lanes.length > 1 ? nameOf(end) : ""));
+}
+
+/**
  * The instant of the next (or, with `back`, the latest earlier) step of any of these lanes; null
  * where there is none.
  * @param {Lane[]} lanes @param {Clock} clock @param {number} t

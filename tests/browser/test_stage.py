@@ -196,6 +196,37 @@ def test_keys_jump_to_a_rejection_and_to_the_largest_tv(duel_stage) -> None:
     expect(board).not_to_have_attribute("data-t", f"{first:g}")
 
 
+@pytest.mark.parametrize("still", [False, True])
+def test_the_first_finish_and_the_last_are_seen(open_file, duel, still: bool) -> None:
+    page = open_file(duel, 1280, 720, "?present=1", still=still)
+    key(page, "Home")
+    lane = page.locator(".lane")
+    finishes = "lanes => lanes.map(({ dataset }) => dataset.finish)"
+    frame = (
+        "lanes => lanes.map((lane) => getComputedStyle(lane.querySelector('.frame'), '::after'))"
+    )
+    moves = f"{frame}.map(({{ transitionDuration }}) => parseFloat(transitionDuration))"
+    seen = f"{frame}.map(({{ outlineColor }}) => outlineColor)"
+
+    def framed(*names: str) -> list[str]:
+        frames(page)
+        page.wait_for_function("() => document.getAnimations().length === 0")
+        assert lane.evaluate_all(finishes) == list(names)
+        return lane.evaluate_all(seen)
+
+    none = "rgba(0, 0, 0, 0)"
+    assert framed("", "") == [none, none]
+    key(page, "Shift+ArrowRight")
+    first = framed("", "first")
+    assert (first[0], first[1] == none) == (none, False)
+    expect(page.locator(".outcome")).to_have_count(0)
+    key(page, "Shift+ArrowRight")
+    last = framed("last", "first")
+    assert last[0] not in (none, last[1])
+    expect(page.locator(".outcome")).to_be_visible()
+    assert all((time == 0) is still for time in lane.evaluate_all(moves))
+
+
 def test_the_screen_goes_black_and_comes_back(duel_stage) -> None:
     page, board = duel_stage, duel_stage.locator(".board")
     black = "board => getComputedStyle(board, '::after').backgroundColor"

@@ -293,6 +293,13 @@ const presets = [
     .map(({ title, words }) => `${title}: ${words}`),
 );
 
+const endedAfter = (passes) => ({
+  title: `Lane of ${passes}`,
+  state: "finished",
+  passes,
+  seconds: passes / 10,
+});
+
 /** What is said aloud. */
 function aloud() {
   const region = { textContent: "", dataset: {} };
@@ -333,6 +340,11 @@ function aloud() {
   Object.assign(over.lanes[0], { state: "finished", passes: 4 });
   for (const each of [race, over, over])
     say((live) => announce.announceEnds(live, each, ["finished"], null, said));
+  const two = { snapshot: { state: "racing" }, lanes: [3, 2, 4].map(endedAfter) };
+  two.lanes[2].state = "failed";
+  const heard = new Set();
+  for (const states of ["racing racing failed", "finished finished failed"])
+    say((live) => announce.announceEnds(live, two, states.split(" "), null, heard));
   return words;
 }
 
@@ -344,7 +356,7 @@ function instantOf({ lane, step, t, live, playing }) {
 }
 
 /** A chapter: what it shows, its lines, and the parts that are played again. */
-function chapterInWords({ number, title, lines, view, test, replay, reference }) {
+function chapterInWords({ number, title, lines, say, view, test, replay, reference }) {
   const { cell, layer, clock, hidden, costs } = view;
   const hides = hidden.size ? `, without lanes ${[...hidden].join()}` : "";
   const machine = costs ? `, costs of ${costs.preset}` : "";
@@ -359,6 +371,7 @@ function chapterInWords({ number, title, lines, view, test, replay, reference })
     `${number} ${title}: ${instantOf(view)} by ${clock}, ${layer}${where}${machine}${hides}${odds}`,
     ...lines.map((line) => `  ${plain(line)}`),
     ...(frames.length ? [`  ${replay.title}`, ...frames] : []),
+    `  Say: ${say}`,
     ...(reference ? [`  (${reference})`] : []),
   ].join("\n");
 }

@@ -38,6 +38,21 @@ test("the clock of a race is that of the running lane furthest behind", () => {
   assert.deepEqual(clocks(...first), [0.0001, 1, 0.0001, 1], "none waits for a lane's first step");
 });
 
+test("the first finish is seen at once, and the last where no lane goes on", () => {
+  const lanes = [9, 12, 4].map((passes) => ({ count: 1, steps: [{ passes }] }));
+  const at = (...states) => {
+    const views = states.map((state) => ({ state }));
+    return replay.finishesAt(lanes.slice(0, states.length), views, "passes");
+  };
+  assert.deepEqual(at("racing", "racing", "waiting"), ["", "", ""]);
+  assert.deepEqual(at("finished", "racing", "racing"), ["first", "", ""]);
+  assert.deepEqual(at("finished", "racing", "finished"), ["", "", "first"]);
+  assert.deepEqual(at("finished", "finished", "finished"), ["", "last", "first"]);
+  assert.deepEqual(at("finished", "failed", "stopped"), ["first", "", ""]);
+  assert.deepEqual(at("failed", "stopped", "failed"), ["", "", ""]);
+  assert.deepEqual(at("finished"), [""], "a lane alone has no race");
+});
+
 test("finishers come in the order of a clock", () => {
   const lanes = [
     { state: "finished", seconds: 3, passes: 9 },

@@ -1,0 +1,59 @@
+// Two races that are over on one board: their lanes side by side, on one clock.
+
+const LANES = 4; // lanes of each race: on a stage eight stand in two rows, and each has a key
+
+/** Whether a race on the board is two: no other id has this sign. @param {Snapshot} race */
+export const isPair = ({ id = "" }) => id.includes("+");
+
+/** @param {LaneSnapshot} lane */
+const isFinished = ({ state }) => state === "finished";
+
+/**
+ * Whether two races can share a board: the same model's pictures of one grid, drawn on one machine,
+ * of which each has a lane that finished.
+ * @param {Snapshot} a @param {Snapshot} b
+ */
+export function canPair(a, b) {
+  /** @param {Snapshot} race */
+  const facts = ({ model, machine, apart, grid, cells, codes, dtypes, infilling }) =>
+    JSON.stringify([model, machine, apart, grid, cells, codes, dtypes, infilling?.known]);
+  const finished = [a, b].every(({ lanes }) => lanes.some(isFinished));
+  return finished && a.id !== b.id && facts(a) === facts(b);
+}
+
+/**
+ * Two races as one, A and B. Of each it has the finished lanes with these titles, or else those
+ * that come first, LANES at most. Their places are among all of them; a verdict is each race's own,
+ * so that the pair has none.
+ * @param {Snapshot} a @param {Snapshot} b @param {string[]} titles @returns {Snapshot}
+ */
+export function pairOf(a, b, titles) {
+  const lanes = [...lanesOf("A", a, titles), ...lanesOf("B", b, titles)];
+  /** @param {LaneSnapshot} lane @param {MeasuredClock} clock */
+  const place = (lane, clock) => 1 + lanes.filter((other) => other[clock] < lane[clock]).length;
+  const { seq, preview, model, machine, apart, grid, cells, infilling } = a;
+  const { dtypes, codes, swatches } = a;
+  return {
+    ...{ seq, preview, model, machine, apart, grid, cells, infilling, dtypes, codes, swatches },
+    id: `${a.id}+${b.id}`,
+    state: "finished",
+    note: "",
+    recorded: false,
+    prompt: `A: ${a.prompt}, seed ${a.seed}. B: ${b.prompt}, seed ${b.seed}.`,
+    seed: a.seed,
+    sampling: a.sampling === b.sampling ? a.sampling : `A: ${a.sampling}; B: ${b.sampling}`,
+    lanes: lanes.map((lane) => ({
+      ...lane,
+      places: { seconds: place(lane, "seconds"), passes: place(lane, "passes") },
+    })),
+    results: [],
+  };
+}
+
+/** @param {string} name @param {Snapshot} race @param {string[]} titles */
+function lanesOf(name, { lanes }, titles) {
+  const finished = lanes.filter(isFinished);
+  const wanted = finished.filter(({ title }) => titles.includes(title));
+  const chosen = (wanted.length ? wanted : finished).slice(0, LANES);
+  return chosen.map((lane) => ({ ...lane, title: `${name} ${lane.title}` }));
+}

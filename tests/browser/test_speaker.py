@@ -1,0 +1,120 @@
+"""The speaker's view, a second window: it follows the stage, turns it, outlives a reload of either,
+and says when there is no stage."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.acts import key, prompted, wide
+
+
+def speaker_of(stage: Page) -> Page:
+    """Opens the speaker's view."""
+    with stage.expect_popup() as opened:
+        key(stage, "w")
+    view = opened.value
+    expect(view.locator(".speaker-view")).to_be_visible()
+    return view
+
+
+def shows(view: Page, title: str, upcoming: str) -> None:
+    expect(view.locator(".speaker-title")).to_have_text(title)
+    expect(view.locator(".speaker-next")).to_have_text(upcoming)
+
+
+def test_the_speakers_view_follows_the_stage_and_turns_it(recorded_url, open_page) -> None:
+    stage = open_page(recorded_url, 1280, 720, "?present=1")
+    prompted(stage, "cactus on yellow sand")
+    view = speaker_of(stage)
+    shows(view, "cactus on yellow sand", "Next: the tour.")
+    number = stage.locator(".chapter-number")
+    view.keyboard.press("PageDown")
+    expect(number).to_have_text("1")
+    shows(view, "One token at a time", "Next: Guess in parallel.")
+    lines = stage.locator(".chapter-text p").all_inner_texts()
+    assert view.locator(".speaker-text p").all_inner_texts() == lines
+    expect(view.locator(".speaker-say")).to_contain_text("Ask the hall")
+    view.get_by_role("button", name="Next").click()
+    expect(number).to_have_text("2")
+    key(stage, "n")
+    shows(view, "The same noise", "Next: Guess with a distribution.")
+    expect(view.locator(".speaker-count")).to_have_text(re.compile(r"Chapter 3 of \d+"))
+    view.get_by_role("button", name="Back").click()
+    expect(number).to_have_text("2")
+    for page in (view, stage):
+        page.reload()
+        if page is view:
+            shows(view, "Guess in parallel", "Next: The same noise.")
+    prompted(stage, "the tour")
+    shows(view, "the tour", "Next: the tour.")
+    view.keyboard.press("n")
+    expect(number).to_have_text("1")
+    view.close()
+
+
+def test_the_speakers_view_says_when_no_stage_is_open(recorded_url, open_page) -> None:
+    stage = open_page(recorded_url, 1280, 720, "?present=1")
+    view = speaker_of(stage)
+    gone = view.locator(".speaker-gone")
+    expect(view.get_by_role("button", name="Next")).to_be_enabled()
+    expect(gone).to_be_empty()
+    key(stage, "f")
+    expect(gone).to_contain_text("No stage is open in this browser.")
+    expect(view.get_by_role("button", name="Next")).to_be_disabled()
+    expect(view.locator(".speaker-notes")).to_be_hidden()
+    key(stage, "f")
+    expect(gone).to_be_empty()
+    stage.goto(recorded_url)
+    expect(gone).to_contain_text("Press f on the page")
+    view.close()
+
+
+def test_the_speakers_view_ends_the_full_screen_and_not_the_stage(open_file, duel) -> None:
+    stage = open_file(duel, 1280, 720)
+    full = "(is) => (document.fullscreenElement !== null) === is"
+    key(stage, "f")
+    stage.wait_for_function(full, arg=True)
+    view = speaker_of(stage)
+    expect(view.get_by_role("button", name="Next")).to_be_enabled()
+    stage.wait_for_function(full, arg=False)
+    expect(stage.locator("body")).to_have_class(re.compile("present"))
+    key(stage, "f")
+    stage.wait_for_function(full, arg=True)
+    expect(stage.locator("body")).to_have_class(re.compile("present"))
+    key(stage, "f")
+    expect(stage.locator("body")).not_to_have_class(re.compile("present"))
+    view.close()
+
+
+def test_the_talks_time_outlives_a_reload_and_begins_again(open_file, duel) -> None:
+    view = open_file(duel, 390, 844, "?present=1").context.new_page()
+    view.clock.install(time=0)
+    view.goto(f"{view.context.pages[0].url.split('?')[0]}?speaker=1")
+    time = view.get_by_role("timer")
+    expect(time).to_have_text("0:00")
+    view.clock.fast_forward(3_723_000)
+    expect(time).to_have_text("1:02:03")
+    view.reload()
+    expect(time).to_have_text(re.compile("^1:02:0"))
+    view.get_by_role("button", name="Reset the time").click()
+    expect(time).to_have_text(re.compile("^0:0"))
+    view.close()
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), (390, 844)])
+def test_a_file_has_a_speakers_view_of_its_own(open_file, duel, width: int, height: int) -> None:
+    stage = open_file(duel, 1280, 720, "?present=1")
+    stage.locator(".board").hover()
+    with stage.expect_popup() as opened:
+        stage.locator(".strip .speaker-open").click(force=True)
+    view = opened.value
+    view.set_viewport_size({"width": width, "height": height})
+    view.get_by_role("button", name="Next").click()
+    expect(stage.locator(".chapter-number")).to_have_text("1")
+    shows(view, "One token at a time", "Next: Guess with a distribution.")
+    assert wide(view) <= 0
+    expect(view.get_by_role("button", name="Next")).to_be_in_viewport(ratio=1)
+    view.close()

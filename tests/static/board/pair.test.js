@@ -1,0 +1,53 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { canPair, isPair, pairOf } from "../../../static/board/pair.js";
+import { readRace } from "../../../static/trace/step_table.js";
+import { fieldsOf, snapshot, threeSteps } from "../wire.js";
+
+/** A race of lanes "title state seconds passes". */
+function raceOf(id, facts, ...lanes) {
+  const race = snapshot(
+    lanes.map(() => threeSteps("finished")),
+    { id, prompt: id, ...facts },
+  );
+  race.lanes = race.lanes.map((lane, i) => {
+    const [title, state, seconds, passes] = lanes[i].split(" ");
+    return { ...lane, title, state, seconds: Number(seconds), passes: Number(passes) };
+  });
+  return race;
+}
+const a = raceOf("a", { seed: 1 }, "AR finished 4 9", "SJD finished 2 5", "GSD failed 0 0");
+const b = raceOf("b", { seed: 2 }, "AR finished 3 9", "SJD finished 2 6", "SCD finished 1 7");
+
+test("two races are one board's, with places among all their lanes and no verdict", () => {
+  const pair = pairOf(a, b, ["SJD", "AR", "GSD"]);
+  assert.deepEqual(fieldsOf(pair.lanes, "title"), [["A AR"], ["A SJD"], ["B AR"], ["B SJD"]]);
+  const places = pair.lanes.map(({ places: { seconds, passes } }) => [seconds, passes]);
+  assert.deepEqual(places, [
+    [4, 3],
+    [1, 1],
+    [3, 3],
+    [1, 2],
+  ]);
+  assert.deepEqual([pair.results, pair.link], [[], undefined]);
+  assert.equal(pair.prompt, "A: a, seed 1. B: b, seed 2.");
+  assert.deepEqual([pair, a, b].map(isPair), [true, false, false]);
+  const race = readRace(pair, null);
+  assert.deepEqual(fieldsOf(race.lanes, "count"), [[3], [3], [3], [3]]);
+});
+
+test("of each race four lanes at most, the first where none is wanted", () => {
+  const many = raceOf("c", {}, ...[1, 2, 3, 4, 5].map((n) => `L${n} finished ${n} ${n}`));
+  const titles = (pair) => pair.lanes.map(({ title }) => title);
+  const all = titles(pairOf(many, a, ["L1", "L2", "L3", "L4", "L5"]));
+  assert.deepEqual(all, ["A L1", "A L2", "A L3", "A L4", "B AR", "B SJD"]);
+});
+
+test("what cannot be compared shares no board", () => {
+  assert.equal(canPair(a, b), true);
+  assert.equal(canPair(a, a), false);
+  for (const facts of [{ model: "x" }, { machine: "x" }, { grid: [1, 4] }, { codes: 7 }])
+    assert.equal(canPair(a, { ...b, ...facts }), false, JSON.stringify(facts));
+  assert.equal(canPair(a, raceOf("d", {}, "AR stopped 1 1")), false, "no picture is whole");
+});
