@@ -13,6 +13,7 @@ from app.api.visitor import session_of
 from app.page.export import export_section
 from app.page.form import OWN_JS, QUIET, unfolding
 from app.page.seeds import seeds_section
+from app.page.sweep import sweep_section
 from app.page.what_if import lane_choices, opening, what_if_section
 from app.races.race_table import StoredRace
 from app.races.races import Races
@@ -29,6 +30,8 @@ def results_panel(
         _draw_unfolded(races, shown, decided, _figures)
     with gr.Accordion("Several seeds", open=True, elem_id="seeds"):
         seeds_section(races, shown, board, race_and_key[0])
+    with gr.Accordion("Sweep of a knob", open=False, elem_id="sweep"):
+        sweep_section(races, shown, board, race_and_key[0])
     with gr.Accordion("What speed costs", open=False, elem_id="cost") as cost:
         _draw_unfolded(races, shown, cost, _cost)
     with gr.Accordion("What if", open=False, elem_id="whatif") as section:

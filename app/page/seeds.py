@@ -13,6 +13,7 @@ from app.api.visitor import session_of
 from app.page.export import slug
 from app.page.form import ON_BOARD_JS, QUIET, unchecked
 from app.page.series import FEWEST_SEEDS, MOST_SECONDS, MOST_SEEDS, bench_command, race_series
+from app.races.race_table import StoredRace
 from app.races.races import Races, user_error
 from app.races.request_values import request_of
 from app.workers.race_stream import duration_words
@@ -55,8 +56,7 @@ def seeds_section(races: Races, shown: gr.State, board: gr.HTML, on_board: gr.Te
 
     def time(race_id: Any, seeds: Any, client: gr.Request) -> str:
         race = races.find(race_id, session_of(client))
-        trace = getattr(getattr(race, "recording", None), "trace", None)
-        return "" if trace is None else time_words(trace, seeds)
+        return time_words(race.recording.trace, seeds) if isinstance(race, StoredRace) else ""
 
     inputs = [on_board, number]
     go.click(race, inputs, [board, table], js=ON_BOARD_JS, **RACE_QUEUE, **QUIET)

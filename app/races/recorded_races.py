@@ -44,7 +44,8 @@ class RecordedRaces:
         return isinstance(name, str) and name in self._texts
 
     def _race(self, name: str) -> StoredRace:
-        return StoredRace(name, RecordedRace.loads(self._texts[name]), f"?recorded={name}")
+        recording, chosen = RecordedRace.loads(self._texts[name]), CHOSEN.get(name, "")
+        return StoredRace(name, recording, f"?recorded={name}", chosen=chosen)
 
     def _replay(self, name: str) -> Snapshot:
-        return self.race(name).replay().model_copy(update={"chosen": CHOSEN.get(name, "")})
+        return self.race(name).replay()

@@ -291,3 +291,23 @@ def test_before_any_race_there_is_nothing_to_take(quick, open_page) -> None:
     unfold(page, "export")
     page.locator("#make").click()
     expect(page.locator(".toast-body")).to_contain_text("never began")
+
+
+def test_a_knob_is_swept_and_its_figures_are_saved(quick, open_page) -> None:
+    page = open_page(quick)
+    race(page, seed=7)
+    finished(page)
+    unfold(page, "sweep")
+    expect(page.locator("#sweep-lane input")).to_have_value("SJD")
+    page.locator("#sweep-values textarea, #sweep-values input").fill("2, 8")
+    page.locator("#sweep-seeds input").fill("2")
+    page.locator("#race-sweep").click()
+    expect(page.locator("#sweep h3")).to_have_text(["Passes over window", "Seconds over window"])
+    command = "--lanes sjd:window=2,sjd:window=8 --seed 7 --seeds 2"
+    expect(page.locator("#sweep-table code")).to_contain_text(command)
+    expect(page.locator("#sweep .figure .save")).to_have_count(2)
+    rows = list(
+        csv.DictReader(saved(page, "#sweep .figure >> nth=0", "CSV").read_text().splitlines())
+    )
+    assert [(row["name"], row["window"]) for row in rows] == [("SJD", "2"), ("SJD", "8")]
+    assert all(float(row["low"]) <= float(row["passes"]) <= float(row["high"]) for row in rows)

@@ -29,10 +29,12 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class SeedFigures:
-    """A lane over all seeds. `faster` is the mean ratio of vanilla AR's seconds to its own, seed by
-    seed; None without such a lane. A rank is None where the order of the lane and one next to it
-    in means is within noise: the 95% interval of their difference, seed by seed, holds zero."""
+    """A lane over all seeds; `index` is its place in the race. `faster` is the mean ratio of
+    vanilla AR's seconds to its own, seed by seed; None without such a lane. A rank is None where
+    the order of the lane and one next to it in means is within noise: the 95% interval of their
+    difference, seed by seed, holds zero."""
 
+    index: int
     name: str
     passes: Estimate
     seconds: Estimate
@@ -54,6 +56,7 @@ def over_seeds(traces: Sequence[Trace]) -> list[SeedFigures]:
     by_passes, by_seconds = ranks(passes), ranks(seconds)
     return [
         SeedFigures(
+            i,
             raced[0][i].name,
             Estimate.of(passes[i]),
             Estimate.of(seconds[i]),

@@ -25,7 +25,7 @@ test("lanes are shown by their numbers or decoders, under either name of the fie
 });
 
 test("what cannot be is left out", () => {
-  const queries = "t=-1 t=x clock=modelled layer=sound cell=4,0 cell=1,16 cell=0,1 cell=1";
+  const queries = "t=-1 t=x clock=hours layer=sound cell=4,0 cell=1,16 cell=0,1 cell=1";
   for (const query of [...queries.split(" "), "lane=", "lane=9", "shown=x", ""])
     assert.deepEqual(readMoment("?" + query, race), {}, query);
 });

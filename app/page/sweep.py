@@ -1,0 +1,130 @@
+"""A sweep of one knob of a lane, from several seeds, as figures."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import gradio as gr
+
+from app.api.api import RACE_QUEUE
+from app.api.visitor import session_of
+from app.page.form import ON_BOARD_JS, QUIET, unchecked
+from app.page.seeds import seeds_number, seeds_table
+from app.page.series import race_series
+from app.races.race_table import StoredRace
+from app.races.races import Races, user_error
+from app.races.request_values import request_of
+from engine.race import MAX_LANES
+from engine.race.request import format_lane, lane_names, parse_lane, parse_value
+from engine.race.sweep import Sweep, swept_knobs
+from engine.settings import SettingError
+from engine.trace import Trace
+from visualize.figures.figures import Figure
+from visualize.figures.sweep import sweep_figures
+
+ABOUT = (
+    f"<p>Choose a lane of the race on the board, a number among its knobs, and 2 to {MAX_LANES}"
+    " values with commas between them. They race as lanes beside each other, from each seed.</p>"
+)
+FIGURES = 2  # passes and seconds
+
+
+def sweep_section(races: Races, shown: gr.State, board: gr.HTML, on_board: gr.Textbox) -> None:
+    """`shown` is the id of the race that the page is about, and changes once it is over."""
+    gr.HTML(ABOUT, apply_default_css=False)
+    with gr.Row(elem_classes="seeds-choice"):
+        lane = unchecked(gr.Dropdown([], label="Lane", min_width=160, elem_id="sweep-lane"))
+        knob = unchecked(gr.Dropdown([], label="Knob", min_width=120, elem_id="sweep-knob"))
+        values = unchecked(
+            gr.Textbox("4, 8, 16, 32", label="Values", min_width=160, elem_id="sweep-values")
+        )
+        number = seeds_number("sweep-seeds")
+        go = gr.Button("Race the sweep", size="sm", scale=0, min_width=160, elem_id="race-sweep")
+    table = gr.HTML(apply_default_css=False, elem_id="sweep-table")
+    with gr.Row(elem_classes="figures"):
+        columns, texts, plots = list[gr.Column](), list[gr.HTML](), list[gr.Plot]()
+        for _ in range(FIGURES):
+            with gr.Column(visible=False, min_width=380, elem_classes="figure") as column:
+                texts.append(gr.HTML(apply_default_css=False))
+                plots.append(gr.Plot(show_label=False, container=False))
+            columns.append(column)
+    drawn = [*columns, *texts, *plots]
+
+    def choose(race_id: Any, knob: Any, client: gr.Request) -> list[Any]:
+        race = races.find(race_id, session_of(client))
+        lanes = sweepable(race.recording.trace) if isinstance(race, StoredRace) else []
+        first = lanes[0][1] if lanes else None
+        return [gr.update(choices=lanes, value=first), choose_knob(first, knob)]
+
+    def choose_knob(text: Any, knob: Any) -> Any:
+        names = swept_knobs(parse_lane(text)) if isinstance(text, str) else []
+        return gr.update(choices=names, value=knob if knob in names else next(iter(names), None))
+
+    def race(race_id: Any, client: gr.Request, *chosen: Any) -> Iterator[Any]:
+        nothing = [gr.skip()] * len(drawn)
+        for shown, words, figures in race_sweep(races, race_id, chosen, client):
+            yield [shown, words, *(nothing if figures is None else updates(figures))]
+
+    last: dict[str, Any] = {"trigger_mode": "always_last", **QUIET}
+    shown.change(choose, [shown, knob], [lane, knob], **last)
+    lane.input(choose_knob, [lane, knob], knob, **last)
+    inputs = [on_board, lane, knob, values, number]
+    go.click(race, inputs, [board, table, *drawn], js=ON_BOARD_JS, **RACE_QUEUE, **QUIET)
+
+
+def sweepable(trace: Trace) -> list[tuple[str, str]]:
+    """The lanes of a race that have a knob to sweep: names, and the lanes as texts."""
+    found = []
+    for name, lane in zip(lane_names(trace.header.lanes), trace.header.lanes, strict=True):
+        try:
+            if swept_knobs(parse_lane(text := format_lane(lane))):
+                found.append((name, text))
+        except SettingError:  # an older trace's, or of a decoder that is not here
+            continue
+    return found
+
+
+def read_sweep(lane: Any, knob: Any, values: Any) -> Sweep:
+    """The sweep of what was chosen and typed. Raises SettingError."""
+    if not isinstance(lane, str) or not isinstance(knob, str) or not isinstance(values, str):
+        raise SettingError("Choose a lane and a knob, and type values with commas between them.")
+    numbers = [parse_value(0.0, text.strip()) for text in values.split(",") if text.strip()]
+    if not all(isinstance(number, (int, float)) for number in numbers):
+        raise SettingError("The values are numbers with commas between them: 4, 8, 16.")
+    return Sweep(parse_lane(lane), knob, tuple(numbers))
+
+
+def race_sweep(
+    races: Races, race_id: Any, chosen: tuple[Any, ...], client: gr.Request
+) -> Iterator[tuple[Any, Any, list[Figure] | None]]:
+    """Races a sweep over the prompt and the sampling of a race; `chosen` are lane, knob, values and
+    number of seeds. Yields the board's value, the table's, and the figures, None as before. Raises
+    gr.Error."""
+    *swept, seeds = chosen
+    header = races.kept(race_id, session_of(client)).recording.trace.header
+    try:
+        sweep = read_sweep(*swept)
+        request = replace(request_of(header), lanes=sweep.lanes)
+    except SettingError as error:
+        raise user_error(error) from error
+    own = races.pool.card(request.model).sampling
+    for board, said, traces in race_series(races, request, seeds, client):
+        if said is None:
+            yield board, gr.skip(), None
+        else:
+            found = sweep_figures(traces, sweep.knob) if traces else []
+            yield board, said + seeds_table(traces, own), found
+
+
+def updates(figures: list[Figure]) -> list[Any]:
+    """Of the columns, their texts and their plots."""
+    if not figures:
+        return [gr.update(visible=False)] * FIGURES + [gr.skip()] * 2 * FIGURES
+    texts = [
+        f"<h3>{html.escape(figure.title)}</h3><p>{html.escape(figure.sentence)}</p>"
+        for figure in figures
+    ]
+    return [gr.update(visible=True)] * FIGURES + texts + [figure.plot for figure in figures]
