@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.acts import PATIENCE, finished, key, prompted, wide
+from tests.browser.acts import OVER, PATIENCE, finished, key, prompted, wide
 from visualize.export.standalone import standalone
 
 ROOT = Path(__file__).parent.parent.parent
@@ -83,6 +83,18 @@ def test_an_embedded_board_without_a_race_is_of_the_one_the_page_opens_on(
     page = open_page(recorded_url, query="?embed=1&lane=2&t=end&layer=tv")
     for name, value in {"done": "1", "layer": "tv", "shown": "1"}.items():
         expect(page.locator(".board")).to_have_attribute(f"data-{name}", value)
+
+
+@pytest.mark.parametrize("lanes", ["sjd", "ar,sjd", "1,2,3,4,5,6,7"])
+def test_a_stage_as_low_as_a_slides_frame_is_not_cut(open_file, toured, lanes) -> None:
+    page = open_file(toured, 902, 470, f"#embed=1&present=1&t=end&lane={lanes}")
+    expect(page.locator(".board")).to_have_attribute("data-done", "1")
+    head = page.locator(".head").bounding_box()
+    lanes = page.locator(".lane:visible").evaluate_all(
+        "all => all.map((lane) => lane.getBoundingClientRect().top)"
+    )
+    assert min(lanes) >= head["y"] + head["height"]
+    assert page.evaluate(OVER) == []
 
 
 def test_a_frame_whose_race_is_gone_says_so_and_shows_no_other(recorded_url, page) -> None:

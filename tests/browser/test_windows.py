@@ -38,6 +38,11 @@ def test_forced_colours_keep_what_is_chosen_and_how_far_it_is(recorded_url, brow
     assert found["pressed"] != found["other"]
     assert found["scrub"].count("linear-gradient") == 2
     assert found["done"] != found["left"]
+    for each in ("#seed label", "#race", "#roll", "#five-seeds", ".speed"):
+        bordered = "it => getComputedStyle(it).borderTopWidth !== '0px'"
+        assert page.locator(each).evaluate(bordered), each
+    arrow = "it => getComputedStyle(it).appearance"  # its own, drawn by a ground, is not there
+    assert page.locator(".speed").evaluate(arrow) == "auto"
     context.close()
 
 
@@ -62,8 +67,8 @@ def test_a_narrow_phone_has_its_form_in_two_rows_and_cuts_no_time(recorded_url, 
     )
     assert rows[0] == rows[1]
     page.locator(".fill").evaluate_all("buttons => buttons.forEach((it) => (it.hidden = false))")
-    cut = page.locator(".stamp").evaluate_all(
-        "stamps => stamps.filter((it) => it.scrollWidth > it.clientWidth).map((it) => it.innerText)"
+    cut = page.locator(".lane :is(.stamp, .title, .badge, dd):visible").evaluate_all(
+        "parts => parts.filter((it) => it.scrollWidth > it.clientWidth).map((it) => it.innerText)"
     )
     assert cut == []
     clock, settings = (
