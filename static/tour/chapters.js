@@ -18,11 +18,12 @@ import { racedIndex } from "./examples.js";
 import { fillInAPart, FILLING } from "./filling_chapter.js";
 import { whatBothShare } from "./overlap_chapter.js";
 import outline from "./outline.json" with { type: "json" };
+import { askQuestions, SELF_TEST } from "./questions.js";
 import { acceptAGroup, acceptANeighbour } from "./relaxed_chapters.js";
 import { drawRowsAtOnce, guessInEveryRow, ROLLING, ROWS } from "./rows_chapter.js";
 
 /** @type {Entry[]} */
-const ENTRIES = [...outline, ROWS, ROLLING, FILLING];
+const ENTRIES = [...outline, ROWS, ROLLING, FILLING, SELF_TEST];
 
 /** @type {((lane: Lane, race: Race) => Scene)[]} what each chapter of the outline shows and says */
 const SCENES = [
@@ -40,6 +41,7 @@ const SCENES = [
   drawRowsAtOnce,
   guessInEveryRow,
   fillInAPart,
+  askQuestions,
 ];
 
 /**
@@ -77,7 +79,17 @@ function chapterOf({ title, say, reference, decoders, beside, fourLanes = false 
   const shown = new Set([index, ...beside.map(raced)]);
   const hidden = new Set(race.lanes.map((_, lane) => lane).filter((lane) => !shown.has(lane)));
   const scene = SCENES[i](race.lanes[index], race);
-  const { layer = "picture", step, cell, costs, lines, replay, test = null, overlap } = scene;
+  const {
+    layer = "picture",
+    step,
+    cell,
+    costs,
+    lines,
+    replay,
+    test = null,
+    overlap,
+    questions,
+  } = scene;
   const chosen = cell === null ? null : { lane: index, cell, pinned: true };
   /** @type {Change} */
   const view = { layer, hidden, cell: chosen, clock: "passes", playing: false };
@@ -94,6 +106,7 @@ function chapterOf({ title, say, reference, decoders, beside, fourLanes = false 
     fourLanes,
     test,
     overlap,
+    questions,
     last: false,
     replay: replay ?? { title: "Replay this pass", frames },
     view,

@@ -17,6 +17,7 @@ import { isOn } from "../trace/replay.js";
 import { tourOf } from "./chapters.js";
 import { draftPicture } from "./draft_picture.js";
 import { overlapPicture } from "./overlap_picture.js";
+import { selfTest } from "./self_test.js";
 
 const PHASE = 1500; // milliseconds of each part of a replayed pass
 const BEYOND = ["gsd", "gsd:G=50"]; // lanes to try: the paper's group, and one five times as large
@@ -197,6 +198,16 @@ export function mountTour(root, board) {
     },
   ];
 
+  /** The questions of each race, as their visitor left them. @type {Map<string, HTMLElement>} */
+  const asked = new Map();
+  /** @param {Question[]} questions */
+  function ask(questions) {
+    const race = idOf(board.state.race) ?? "";
+    const element = asked.get(race) ?? selfTest(questions, board);
+    asked.set(race, element);
+    return element;
+  }
+
   // Ends the tour at this instant, or with another race, in the layer and on the clock of before.
   /** @param {Change} change */
   function end(change) {
@@ -230,7 +241,7 @@ export function mountTour(root, board) {
     button.setAttribute("aria-pressed", String(Boolean(tour)));
     panel.hidden = !(tour || awaited || present);
     if (tour && chapter) {
-      const acts = { show, leave, replay, tries };
+      const acts = { show, leave, replay, tries, ask };
       return drawChapter(panel, { template, fourLanes }, chapter, tour, acts);
     }
     const keys = "touch or move the pointer for the controls · PageDown begins the tour · ? helps";
@@ -310,7 +321,8 @@ export function mountTour(root, board) {
  * @param {HTMLElement} panel
  * @param {{ template: HTMLTemplateElement, fourLanes: HTMLElement }} parts
  * @param {Chapter} chapter @param {Tour} tour
- * @param {{ show(at: number): void, leave(): void, replay(): void, tries: Try[] }} acts
+ * @param {{ show(at: number): void, leave(): void, replay(): void, tries: Try[],
+ *   ask(questions: Question[]): HTMLElement }} acts
  */
 function drawChapter(
   panel,
@@ -328,6 +340,7 @@ function drawChapter(
     replay,
     test,
     overlap,
+    questions,
     last,
   } = chapter;
   const { show, leave, tries } = acts;
@@ -347,6 +360,7 @@ function drawChapter(
   part("text").replaceChildren(...lines.map((line) => make("p", line)));
   if (test) part("text").prepend(draftPicture(test));
   if (overlap) part("text").prepend(overlapPicture(overlap));
+  if (questions) part("text").append(acts.ask(questions));
   if (hasTable) part("text").append(fourLanes.cloneNode(true));
   if (last) {
     const here = tries.filter(({ needs }) => !needs || document.querySelector(needs));

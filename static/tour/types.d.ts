@@ -48,6 +48,16 @@ interface Scene {
   lines: string[];
   test?: DraftOdds | null; // to be drawn before the lines
   overlap?: Overlap; // the same
+  questions?: Question[]; // to be asked after them
+}
+/** A question, and what says of the board's state whether it answers it; null where nothing is chosen. */
+interface Question {
+  ask: string;
+  judge(state: Raced): Answer | null;
+}
+interface Answer {
+  right: boolean;
+  words: string; // the reason
 }
 /** A draft's probabilities and the number drawn against their ratio. */
 interface DraftOdds {
@@ -69,6 +79,7 @@ interface Chapter {
   reference: string;
   test?: DraftOdds | null;
   overlap?: Overlap;
+  questions?: Question[];
   fourLanes: boolean; // whether the table of the four lanes stands below the lines
   replay: Replay;
   last: boolean; // it says what to try, and has no reference

@@ -1,6 +1,7 @@
 // Why a cell holds its token, in words, from its rows in one lane's step table.
 
 import {
+  asTokens,
   capital,
   chance,
   countOf,
@@ -307,16 +308,20 @@ export function shiftInWords(row, { priced, isRolling }) {
   if (!isKnown(shift)) return "";
   if (priced && committed)
     return (
-      `Shift ${chance(shift)}: the distribution that this token was drawn from lies so far (TV) from the model's given ` +
+      `${shiftOf(shift)}: the distribution that this token was drawn from lies so far (TV) from the model's given ` +
       "every token before it. One pass over the finished picture found it, which no clock counts."
     );
   if (shift === 0)
     return "Shift 0: what this test commits has exactly the model's distribution p, whatever was drafted.";
   return (
-    `Shift ${chance(shift)}: so far (TV) is the distribution of what this test commits from the model's p. ` +
+    `${shiftOf(shift)}: so far (TV) is the distribution of what this test commits from the model's p. ` +
     "It is of this step alone, on this lane's own tokens, not of the whole picture."
   );
 }
+
+// A shift, and how much that is.
+/** @param {number} shift */
+const shiftOf = (shift) => `Shift ${chance(shift)}${shift ? `, ${asTokens(shift)}` : ""}`;
 
 // What the shift of a committed token says where rows advance each at its own pace: what its rule
 // shifts is known at once if at all, what its row could not see once the lane is done.

@@ -46,15 +46,18 @@ CHAPTERS = {  # each with the lanes that it shows
     "When does speculation lose?": ["ar", "sjd", "scd", "sjd-pac"],
     "Draw several rows at once": ["ar", "zipar"],
     "Guess in every row": ["ar", "zipar", "rows"],
-    "Your turn": ["ar", "zipar", "rows"],
+    "Test yourself": ["sjd", "gsd", "sjd-pac"],
+    "Your turn": ["sjd", "gsd", "sjd-pac"],
 }
 TITLES = list(CHAPTERS)
 LAST = len(TITLES)
-ROWS = LAST - 2  # from here on of a race of its own
+ROWS = LAST - 3  # two chapters of a race of their own
+TEST = LAST - 1
 NO_LIFE = {
     3: ".chapter",
     5: ".overlap",
     11: ".modelled-panel",
+    TEST: ".self-test",
     LAST: ".chapter-tries",
 }  # which show no token
 
@@ -102,7 +105,7 @@ def test_the_tour_fetches_its_race_and_gives_the_board_back(recorded_url, open_p
     expect(field).to_have_value("pen")
     for number, lanes in enumerate(CHAPTERS.values(), 1):
         chapter(page, number)
-        prompted(page, "rows at once" if number >= ROWS else "the tour")
+        prompted(page, "rows at once" if ROWS <= number < TEST else "the tour")
         expect(page.locator(".board")).to_have_attribute(
             "data-layer", "tv" if number == 7 else "picture"
         )
@@ -118,7 +121,11 @@ def test_the_tour_fetches_its_race_and_gives_the_board_back(recorded_url, open_p
             page.locator(".chapter-on").click()
     assert panel["width"] > 1200
     expect(page.locator(".chapter-on")).to_be_disabled()
-    key(page, "p", "p")
+    key(page, "p")
+    chapter(page, TEST)
+    key(page, "p")
+    chapter(page, TEST - 1)
+    key(page, "p")
     chapter(page, ROWS)
     key(page, "p")
     chapter(page, 11)
@@ -284,6 +291,49 @@ def test_q_is_moved_towards_p_by_keys(open_file, toured) -> None:
     expect(page.locator(".overlap figcaption")).to_contain_text("1% of the way")
 
 
+def test_questions_are_answered_on_the_board_and_by_keys(open_file, toured) -> None:
+    page = open_file(toured, 1366, 768, f"?tour={TEST + 1}")  # as its links count
+    expect(page.locator(".chapter-title")).to_have_text("Test yourself")
+    ask, verdict = page.locator(".self-test-ask"), page.locator(".self-test-verdict")
+    check, on = page.locator(".self-test-check"), page.locator(".self-test-next")
+    expect(ask).to_have_text(re.compile("^1 of 8: Choose any token of the lane .* fewest passes"))
+    check.click()
+    expect(verdict).to_have_text("Choose a token in one of the pictures first.")
+    passes = page.locator(".lane:visible .passes").all_inner_texts()
+    fewest = min(range(len(passes)), key=lambda i: int(passes[i]))
+    canvases = page.locator(".lane:visible canvas")
+
+    def choose(lane: int) -> None:
+        canvases.nth(lane).focus()
+        page.keyboard.press("Enter")
+        check.focus()
+        page.keyboard.press("Enter")
+
+    choose((fewest + 1) % len(passes))
+    expect(verdict).to_have_text(re.compile(r"^No: .* took \d+ passes, and the fewest are \d+\."))
+    choose(fewest)
+    expect(verdict).to_have_text(re.compile("^Right: "))
+    expect(on).to_be_focused()
+    on.click()
+    expect(ask).to_have_text(re.compile("^2 of 8: "))
+    on.click()
+    expect(ask).to_have_text(re.compile("^3 of 8: Show the layer of how far draft and model"))
+    page.keyboard.press("Escape")  # at any question
+    expect(page.locator(".stage-panel")).to_be_hidden()
+    page.locator(".tour").click()
+    while page.locator(".chapter-title").inner_text() != "Test yourself":
+        page.locator(".chapter-on").click()
+    expect(ask).to_have_text(re.compile("^3 of 8: "))  # as it was left
+    page.get_by_role("button", name="TV(p, q)", exact=True).click()
+    check.click()
+    expect(verdict).to_have_text("Right: TV(p, q) is how far p and q of a draft lie apart.")
+    for _ in range(6):
+        on.click()
+    expect(ask).to_have_text("1 of 8 right at the first try.")
+    on.click()
+    expect(ask).to_have_text(re.compile("^1 of 8: "))
+
+
 def test_token_panel_shows_the_group_or_the_candidates(open_file, toured) -> None:
     page = open_file(toured, 1480, 1000, "?tour=8")
     for number, who in ((8, ".group .swatch"), (9, ".group .swatch"), (10, ".candidate")):
@@ -312,9 +362,10 @@ def test_panel_and_tour_fit_a_phone(open_file, toured, width, height) -> None:
     assert box["y"] + box["height"] <= height + 1
     page.locator(".token-close").click()
     page.locator(".tour").click()
-    last = ROWS  # a file has one race
-    for number in range(1, last + 1):
-        chapter(page, number, "Your turn" if number == last else "")
+    last = ROWS + 1  # a file has one race
+    titles = [*TITLES[: ROWS - 1], *TITLES[TEST - 1 :]]
+    for number, title in enumerate(titles, 1):
+        chapter(page, number, title)
         assert wide(page) <= 0
         if number == 4:
             expect(page.locator(".chapter-text > :first-child")).to_have_class("draft-test")
@@ -336,12 +387,12 @@ def test_a_race_of_ones_own_numbers_its_chapters_by_their_place(open_file, duel)
     page.locator(".tour").click()
     number, count = page.locator(".chapter-number"), page.locator(".chapter-count")
     missing = page.locator(".chapter-missing")
-    for place in range(1, 7):
+    for place in range(1, 8):
         expect(number).to_have_text(str(place))
-        expect(count).to_have_text(f"{place} of 6")
+        expect(count).to_have_text(f"{place} of 7")
         expect(missing).to_have_text(
             re.compile("^Left out, since their decoders do not race here: Guess in parallel; ")
-            if place == 6
+            if place == 7
             else ""
         )
         key(page, "n")

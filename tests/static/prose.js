@@ -5,6 +5,8 @@ import * as announce from "../../static/board/announce.js";
 import { betInWords, tallyInWords } from "../../static/board/bet.js";
 import { outcomeOf, whySentence } from "../../static/panels/results.js";
 import { tourOf } from "../../static/tour/chapters.js";
+import { overlapInWords } from "../../static/tour/overlap_picture.js";
+import { questionsOf } from "../../static/tour/questions.js";
 import { DID, experimentInWords, lifeOf, shiftInWords } from "../../static/trace/explain.js";
 import { stepInWords, whyToken } from "../../static/trace/explain.js";
 import { modelLanes, presetsOf, verdictOf } from "../../static/trace/modelled_clock.js";
@@ -381,6 +383,22 @@ function tourInWords({ chapters, missing }) {
   return [...chapters.map(chapterInWords), ...(left ? [`Left out: ${left}`] : [])];
 }
 
+/** Each question to a race, and what is said to the first right choice and the first wrong one. */
+function questionsInWords(race) {
+  return questionsOf(race).map(({ ask, judge }) => {
+    const said = race.lanes.flatMap((_, lane) =>
+      range(race.cells).map((cell) =>
+        judge({ race, layer: "tv", clock: "passes", cell: { lane, cell, pinned: true } }),
+      ),
+    );
+    const first = (right) => said.find((answer) => answer?.right === right)?.words;
+    const words = [`Right: ${first(true)}`, `No: ${first(false)}`].filter(
+      (one) => !one.endsWith("undefined"),
+    );
+    return plain([ask, ...words].join("\n  "));
+  });
+}
+
 const rows = () => races.front(1, [1, 2, 2, 1], [0, 1, 3, 2, 4, 5]);
 const slowerRows = () => races.front(2, [1, 1, 2, 1, 1], [0, 1, 2, 3, 4, 5]);
 /** A race of an older trace: statuses, but neither uniforms nor groups nor candidates. */
@@ -433,5 +451,10 @@ export const prose = [
   ["Modelled clock: who wins", verdicts],
   ["Modelled clock: the machines", presets],
   ["Said aloud", aloud()],
+  ["What p and q share", [0, 0.25].map((share) => overlapInWords(0.43, share))],
+  [
+    "Questions, with a right answer and a wrong one",
+    questionsInWords(raceOf(races.sjd(), races.relaxed("gsd"), races.pac())),
+  ],
   ...Object.entries(tours).map(([name, found]) => [`Tour: ${name}`, tourInWords(found)]),
 ];

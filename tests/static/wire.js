@@ -87,7 +87,8 @@ export class Wire {
     const text = (rows) => Buffer.concat(rows).toString("base64");
     const tables = Object.entries(this.tables).map(([name, rows]) => [name, text(rows)]);
     const { decoder, state, own } = this;
-    const names = { decoder, rule: decoder, title: decoder.toUpperCase() };
+    const badge = `${["gsd", "lantern"].includes(decoder) ? "changed" : "same"} distribution`;
+    const names = { decoder, rule: decoder, title: decoder.toUpperCase(), badge };
     const table = Object.fromEntries(tables);
     return { ...names, state, own_cells: own, picture: "", table };
   }

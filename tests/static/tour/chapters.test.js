@@ -7,7 +7,7 @@ import test from "node:test";
 import { tourOf } from "../../../static/tour/chapters.js";
 import { DID } from "../../../static/trace/explain.js";
 import { readRace } from "../../../static/trace/step_table.js";
-import { Wire, fieldsOf, filledIn, plain, range, snapshot } from "../wire.js";
+import { Wire, fieldsOf, filledIn, plain, snapshot } from "../wire.js";
 import { ar, tour, verified } from "./races.js";
 
 const { ACCEPTED, FRESH, REFINED } = DID;
@@ -26,8 +26,11 @@ test("each of the tour's recorded races has a place for the others' chapters", (
   const places = (race, races) => fieldsOf(tourOf(race, races).chapters, "number", "elsewhere");
   const filled = filledIn();
   filled.snapshot.id = "part";
-  const expected = range(15).map((i) => [i + 1, i < 11 ? "tour" : i < 13 ? "front" : undefined]);
-  assert.deepEqual(places(filled, { whole: "tour", rows: "front", filling: "part" }), expected);
+  const expected = [...Array(11).fill("tour"), "front", "front", undefined, "tour", undefined];
+  assert.deepEqual(
+    places(filled, { whole: "tour", rows: "front", filling: "part" }),
+    expected.map((home, i) => [i + 1, home]),
+  );
   const race = readRace(snapshot([ar()], { id: "tour", grid: [1, 6] }), null);
   assert.deepEqual(places(race, { whole: "tour", filling: "part" }), [
     [1, undefined],
