@@ -12,6 +12,7 @@ import { mountFilling } from "./form/filling.js";
 import { mountOffline, whenOnline } from "./form/offline.js";
 import { watchCharts } from "./panels/charts.js";
 import { mountSaving } from "./panels/save.js";
+import { mountRemote } from "./stage/remote_link.js";
 import { isSpeaker, mountSpeaker } from "./stage/speaker.js";
 import { leaveRace, watchRace } from "./trace/live_race.js";
 import { isOn, isOver } from "./trace/replay.js";
@@ -218,6 +219,7 @@ export function mountPage(element, props, trigger, watch, root) {
     return answer !== null && answer.ok;
   });
 
+  mountRemote(element, board, root);
   mountEarlier(element, board, (race) => display(race));
   mountFilling(element, board, props.fillable, () => trigger("fill", onBoard()));
   document.addEventListener("photo-finish-swatches", (event) => {
