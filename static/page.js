@@ -9,9 +9,10 @@ import { addressOf } from "./controls/moment.js";
 import { closest, keep, kept, promptField, query, queryAll, windowHeight } from "./dom.js";
 import { mountDropping } from "./form/drop.js";
 import { mountFilling } from "./form/filling.js";
-import { mountOffline } from "./form/offline.js";
+import { mountOffline, whenOnline } from "./form/offline.js";
 import { watchCharts } from "./panels/charts.js";
 import { mountSaving } from "./panels/save.js";
+import { mountRemote } from "./stage/remote_link.js";
 import { isSpeaker, mountSpeaker } from "./stage/speaker.js";
 import { leaveRace, watchRace } from "./trace/live_race.js";
 import { isOn, isOver } from "./trace/replay.js";
@@ -180,7 +181,8 @@ export function mountPage(element, props, trigger, watch, root) {
     film.hidden = pair;
     if (pair || !isOver(race) || id === over || (isWatched && watched.more)) return;
     over = id;
-    trigger("over");
+    // Offline it would only have gradio load the page again, in the middle of a talk.
+    whenOnline(() => over === id && trigger("over"));
   });
 
   // Scrolls a race that begins into sight, below the form's first row, which stays on the screen.
@@ -222,6 +224,7 @@ export function mountPage(element, props, trigger, watch, root) {
     return answer !== null && answer.ok;
   });
 
+  mountRemote(element, board, root);
   mountEarlier(element, board, (race) => display(race));
   mountFilling(element, board, props.fillable, () => trigger("fill", onBoard()));
   document.addEventListener("photo-finish-swatches", (event) => {

@@ -12,6 +12,7 @@ import gradio as gr
 
 from app.api.api import Api, calls_at_once
 from app.api.page_blocks import PAGES, PageBlocks, PageFile
+from app.api.remotes import Remotes, remote_routes
 from app.models.model_pool import ModelPool
 from app.models.prompt_hints import examples, surprise, vocabulary
 from app.page.board import board_of, race_files, script_file
@@ -95,6 +96,7 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
         routes=[
             *(file.route() for file in (board_script, classes, *shipped.values())),
             *race_routes(races.find),
+            *remote_routes(Remotes()),
         ],
         calls=api.calls(),
         at_once=calls_at_once(pool),

@@ -1,5 +1,7 @@
 // Two races that are over on one board: their lanes side by side, on one clock.
 
+import { picturesOf } from "../trace/updates.js";
+
 const LANES = 4; // lanes of each race: on a stage eight stand in two rows, and each has a key
 
 /** Whether a race on the board is two: no other id has this sign. @param {Snapshot} race */
@@ -15,8 +17,8 @@ const isFinished = ({ state }) => state === "finished";
  */
 export function canPair(a, b) {
   /** @param {Snapshot} race */
-  const facts = ({ model, machine, apart, grid, cells, codes, dtypes, infilling }) =>
-    JSON.stringify([model, machine, apart, grid, cells, codes, dtypes, infilling?.known]);
+  const facts = ({ model, machine, apart, grid, cells, codes, infilling }) =>
+    JSON.stringify([model, machine, apart, grid, cells, codes, infilling?.known]);
   const finished = [a, b].every(({ lanes }) => lanes.some(isFinished));
   return finished && a.id !== b.id && facts(a) === facts(b);
 }
@@ -25,22 +27,22 @@ export function canPair(a, b) {
  * Two races as one, A and B. Of each it has the finished lanes with these titles, or else those
  * that come first, LANES at most. Their places are among all of them; a verdict is each race's own,
  * so that the pair has none.
- * @param {Snapshot} a @param {Snapshot} b @param {string[]} titles @returns {Snapshot}
+ * @param {Snapshot} a @param {Snapshot} b @param {string[]} titles @returns {Live}
  */
 export function pairOf(a, b, titles) {
   const lanes = [...lanesOf("A", a, titles), ...lanesOf("B", b, titles)];
   /** @param {LaneSnapshot} lane @param {MeasuredClock} clock */
   const place = (lane, clock) => 1 + lanes.filter((other) => other[clock] < lane[clock]).length;
-  const { seq, preview, model, machine, apart, grid, cells, infilling } = a;
-  const { dtypes, codes, swatches } = a;
-  return {
-    ...{ seq, preview, model, machine, apart, grid, cells, infilling, dtypes, codes, swatches },
+  /** @type {Snapshot} */
+  const pair = {
+    ...a,
     id: `${a.id}+${b.id}`,
+    link: "",
     state: "finished",
     note: "",
     recorded: false,
+    bets: [],
     prompt: `A: ${a.prompt}, seed ${a.seed}. B: ${b.prompt}, seed ${b.seed}.`,
-    seed: a.seed,
     sampling: a.sampling === b.sampling ? a.sampling : `A: ${a.sampling}; B: ${b.sampling}`,
     lanes: lanes.map((lane) => ({
       ...lane,
@@ -48,6 +50,7 @@ export function pairOf(a, b, titles) {
     })),
     results: [],
   };
+  return { ...pair, paintings: picturesOf(pair) };
 }
 
 /** @param {string} name @param {Snapshot} race @param {string[]} titles */

@@ -21,7 +21,8 @@ import { openSpeaker } from "../stage/speaker_link.js";
 import { askForPrompt } from "./prompt_dialog.js";
 
 const SPEEDS = [0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8];
-const FLAG = 16; // pixels, the width of a flag on the scrubber
+const FLAG = 16; // pixels, the width of a flag on the scrubber, and on the stage by its type:
+const FLAG_EMS = 1.15;
 const SEEN = 8; // seconds that a recording is to last, roughly
 
 /** The speed at which a recording of so many seconds can be watched. @param {number} seconds */
@@ -226,9 +227,12 @@ export function bindControls(root, board) {
     only,
   });
 
-  let width = 0; // of the scrubber, in pixels; measuring it in each frame would cost a layout
+  // The scrubber and a flag in pixels; measuring them in each frame would cost a layout.
+  const room = { width: 0, flag: FLAG };
   new ResizeObserver(([{ contentRect }]) => {
-    width = contentRect.width;
+    room.width = contentRect.width;
+    const type = parseFloat(getComputedStyle(part("flags")).fontSize);
+    room.flag = state.present ? FLAG_EMS * type : FLAG;
     go({});
   }).observe(part("flags"));
 
@@ -271,7 +275,7 @@ export function bindControls(root, board) {
       bar.style.setProperty("--share", String(length ? t / length : 0));
     attribute(scrub, "aria-valuetext", `${onClock(t, clock)} ${clockName(clock)}`);
     const shown = isOn(race) && state.live ? t : length;
-    drawFlags(part("flags"), race, clock, shown, length, width);
+    drawFlags(part("flags"), race, clock, shown, length, room);
   }
 
   /** @param {Raced} state @param {number} length */
@@ -305,14 +309,15 @@ export function bindControls(root, board) {
  * The left ends of flags, in pixels and ascending, as near to where they belong as they can be
  * without one flag covering another.
  * @param {number[]} ends where they belong @param {number} width of the scrubber
+ * @param {number} flag the width of one
  */
-export function sideBySide(ends, width) {
+export function sideBySide(ends, width, flag = FLAG) {
   const places = [...ends];
-  for (let i = 1; i < places.length; i++) places[i] = Math.max(places[i], places[i - 1] + FLAG);
-  let most = width - FLAG;
+  for (let i = 1; i < places.length; i++) places[i] = Math.max(places[i], places[i - 1] + flag);
+  let most = width - flag;
   for (let i = places.length - 1; i >= 0; i--) {
     places[i] = Math.min(places[i], most);
-    most -= FLAG;
+    most -= flag;
   }
   return places;
 }
@@ -322,20 +327,22 @@ export function sideBySide(ends, width) {
  * one moves by a pixel or so.
  * @param {HTMLElement} panel @param {Race} race @param {Clock} clock
  * @param {number} until the instant up to which finishes are shown
- * @param {number} length of the scrubber, on the clock @param {number} width of it, in pixels
+ * @param {number} length of the scrubber, on the clock
+ * @param {{ width: number, flag: number }} room of the scrubber and of a flag, in pixels
  */
-function drawFlags(panel, race, clock, until, length, width) {
+function drawFlags(panel, race, clock, until, length, { width, flag }) {
   const done = finishers(race.lanes, clock).filter((i) => clockOf(race.lanes[i], clock) <= until);
   const shares = done.map((i) => {
     const share = length ? clockOf(race.lanes[i], clock) / length : 0;
     return Math.round(1000 * Math.min(1, share)) / 1000;
   });
-  const key = [width, ...done, ...shares].join();
+  const key = [width, flag, ...done, ...shares].join();
   if (panel.dataset.key === key) return;
   panel.dataset.key = key;
   const places = sideBySide(
     shares.map((share) => share * width),
     width,
+    flag,
   );
   const flags = done.map((i, k) => {
     const nudge = `--nudge: ${(places[k] - shares[k] * width).toFixed(1)}px`;

@@ -1,14 +1,33 @@
-// Race pressed without a connection. Gradio would lose the press; it waits for the connection here,
-// and for the page that gradio loads again once it is back.
+// Without a connection. Gradio would lose a press of Race; it waits for the connection here, and
+// for the page that gradio loads again once it is back. And whether the server is there, which
+// gradio asks again and again, is answered here.
 
 import { closest, make, query } from "../dom.js";
 
 const PRESSED = "photo-finish-pressed"; // that a race waits, until one has begun
+const QUESTION = "/gradio_api/app_id"; // which gradio asks every two seconds once a call has failed
 const READY = 1000; // ms after a page is loaded again, until gradio hears a click
 const WAITS = "You are offline: this race starts as soon as the connection is back.";
 
+/** Does something now, or once the browser is online. @param {() => void} act */
+export function whenOnline(act) {
+  if (navigator.onLine) act();
+  else addEventListener("online", act, { once: true });
+}
+
+/** Has gradio's questions fail at once while the browser is offline, as they would fail anyhow. */
+function answerQuestions() {
+  const ask = window.fetch;
+  window.fetch = (input, options) => {
+    const address = input instanceof Request ? input.url : String(input);
+    const vain = !navigator.onLine && new URL(address, location.href).pathname.endsWith(QUESTION);
+    return vain ? Promise.reject(new TypeError("The browser is offline.")) : ask(input, options);
+  };
+}
+
 /** Holds back what starts a race while the browser is offline, and starts it once it is not. */
 export function mountOffline() {
+  answerQuestions();
   /** @type {HTMLElement | null} what says so, while a race waits */
   let notice = null;
 

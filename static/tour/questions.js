@@ -8,6 +8,7 @@ import { racedIndex, rowsOf } from "./examples.js";
 /** @type {Entry} */
 export const SELF_TEST = {
   title: "Test yourself",
+  say: "Give the hall half a minute for each question before you choose anything on the board.",
   reference: "",
   decoders: ["sjd", "scd", "gsd", "lantern", "sjd-pac"],
   beside: ["gsd", "sjd-pac"],

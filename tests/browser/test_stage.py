@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -106,6 +107,43 @@ def test_the_strip_hides_and_comes_with_the_pointer_or_the_focus(duel_stage) -> 
     strip.locator(".play").focus()
     page.keyboard.press("Shift+Tab")  # the focus is seen where a key has moved it
     expect(strip).to_have_css("opacity", "1")
+
+
+def test_the_strip_leaves_a_lane_alone_its_picture(open_file, toured) -> None:
+    page = open_file(toured, 1280, 720, "?present=1&tour=3")
+    expect(page.locator(".chapter")).to_be_visible()
+    page.mouse.move(300, 300)
+    page.mouse.move(310, 300)
+    rows = "strip => [...strip.querySelectorAll('button')].filter((one) => one.checkVisibility())"
+    tops = f"{rows}.map((one) => Math.round(one.getBoundingClientRect().top))"
+    assert len(set(page.locator(".strip").evaluate(tops))) == 2
+    key(page, "Escape", "Shift+Digit4")
+    picture = page.locator(".lane:not([hidden]) canvas")
+    expect(picture).to_have_count(1)
+    frames(page)
+    box = picture.bounding_box()
+    assert box["y"] + box["height"] <= page.locator(".strip").bounding_box()["y"]
+
+
+@pytest.mark.parametrize("height", [720, 1080])
+def test_flags_stand_side_by_side_on_lines_to_their_finishes(stage, height: int) -> None:
+    page = stage(1280 * height // 720, height)
+    key(page, "End", "Shift+Digit1", "Shift+Digit1")
+    frames(page)
+    flags = page.locator(".flag").evaluate_all(
+        "flags => flags.map((flag) => [flag, flag.querySelector('b')].map((one) =>"
+        " one.getBoundingClientRect())).map(([flag, box]) => [flag.left, box.left, box.right])"
+    )
+    assert len(flags) > 6
+    boxes = [box for _, *box in flags]
+    assert all(right <= left + 1 for (_, right), (left, _) in pairwise(boxes))
+    lines = page.locator(".flag").evaluate_all(
+        "flags => flags.map((flag) => new DOMMatrix(getComputedStyle(flag, '::before').transform).c"
+        " * -parseFloat(getComputedStyle(flag, '::before').height))"
+    )
+    slides = [left + 1 - end for end, left, _ in flags]
+    assert max(slides) > 1
+    assert lines == pytest.approx(slides, abs=1.5)
 
 
 def test_the_strip_has_a_way_on_and_a_way_out(stage) -> None:

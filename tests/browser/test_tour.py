@@ -159,6 +159,26 @@ def test_the_tour_needs_no_network_once_the_page_is_there(recorded_url, browser)
     page.close()
 
 
+def test_nothing_is_asked_again_and_again_while_offline(recorded_url, browser) -> None:
+    page = browser.new_page()
+    page.set_default_timeout(PATIENCE)
+    page.goto(recorded_url)
+    prompted(page, "cactus on yellow sand")
+    page.evaluate(
+        "() => { const ask = fetch; window.questions = 0; window.fetch = (...what) =>"
+        " { questions += String(what[0]).includes('/app_id'); return ask(...what); } }"
+    )
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.context.set_offline(True)
+    page.locator("#prompt input, #prompt textarea").fill("a")  # which the server is to read
+    page.wait_for_function("() => questions >= 2")
+    assert not [url for url in asked if "/app_id" in url]
+    with page.expect_request("**/app_id"):
+        page.context.set_offline(False)
+    page.close()
+
+
 def test_a_lost_connection_says_nothing_over_a_chapter(recorded_url, browser) -> None:
     page = browser.new_page(viewport={"width": 1366, "height": 768})
     page.set_default_timeout(PATIENCE)

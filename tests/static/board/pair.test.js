@@ -30,7 +30,7 @@ test("two races are one board's, with places among all their lanes and no verdic
     [3, 3],
     [1, 2],
   ]);
-  assert.deepEqual([pair.results, pair.link], [[], undefined]);
+  assert.deepEqual([pair.results, pair.link, pair.paintings], [[], "", []]);
   assert.equal(pair.prompt, "A: a, seed 1. B: b, seed 2.");
   assert.deepEqual([pair, a, b].map(isPair), [true, false, false]);
   const race = readRace(pair, null);

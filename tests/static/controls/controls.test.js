@@ -109,4 +109,5 @@ test("flags stand side by side, near their places and inside the scrubber", () =
   assert.deepEqual(controls.sideBySide([0, 100, 200], 400), [0, 100, 200]);
   assert.deepEqual(controls.sideBySide([100, 101, 103, 300], 400), [100, 116, 132, 300]);
   assert.deepEqual(controls.sideBySide([390, 399, 400], 400), [352, 368, 384]);
+  assert.deepEqual(controls.sideBySide([100, 101, 399], 400, 25), [100, 125, 375]);
 });

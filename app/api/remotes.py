@@ -1,0 +1,179 @@
+"""Next and back from a phone. A stage asks for a code and shows it; a phone that opens the link
+with the code turns the stage's chapters, and can do nothing else. Codes are in memory alone, with
+the address that asked and names that phones made up, and end with the stage."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from app.api.visitor import network_of
+from visualize.assets import STATIC
+
+DIGITS = 8  # of a code: with WRONG tries a minute an address finds one of 64 in months
+STAGES, OWN_STAGES = 64, 4  # with a code at once, in all and of an address
+PHONES = 3  # of a stage
+LIFE_SECONDS = 4 * 3600.0  # of a code
+AWAY_SECONDS = 60.0  # for which a stage that is loaded again may be away
+WRONG, WRONG_SECONDS = 10, 60.0  # codes that an address may have wrong in such a time
+WAITING = 8  # turns that a stage has not taken yet; more are dropped
+BEAT_SECONDS = 15.0  # between signs of life on a stream, which a proxy would cut otherwise
+HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
+GONE = "No stage has this code: it was closed, or has a new code. Open the link that it shows."
+FULL = f"{PHONES} phones turn this stage already."
+TOO_MANY = "Too many stages have a code here. Close one of them, or try again later."
+TOO_OFTEN = "Too many wrong codes came from this address: try again in a minute."
+WRONG_BODY = "A turn is {code, phone: 8 to 64 characters, by: -1, 0 or 1}."
+
+
+class Turn(BaseModel):
+    """A phone's: to the next chapter, to the one before, or none, which asks for the stage."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    code: str = Field(max_length=16)
+    phone: str = Field(min_length=8, max_length=64)
+    by: Literal[-1, 0, 1]
+
+
+@dataclass
+class Stage:
+    """A stage with a code; `key` is the secret by which it alone hears the turns."""
+
+    code: str
+    key: str
+    address: str
+    began: float
+    seen: float  # when it was there last
+    listening: int = 0
+    phones: set[str] = field(default_factory=set)
+    turns: asyncio.Queue[int] = field(default_factory=lambda: asyncio.Queue(WAITING))
+
+
+class Remotes:
+    """The stages that have a code. All is called from the server's loop."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._stages: dict[str, Stage] = {}  # by code
+        self._wrong: dict[str, list[float]] = {}  # by address, when
+
+    def open(self, address: str) -> Stage | None:
+        """A stage with a new code; None where there are too many."""
+        self._forget()
+        own = sum(stage.address == address for stage in self._stages.values())
+        if len(self._stages) >= STAGES or own >= OWN_STAGES:
+            return None
+        code = _new_code()
+        while code in self._stages:
+            code = _new_code()
+        now = self._clock()
+        stage = self._stages[code] = Stage(code, secrets.token_urlsafe(16), address, now, now)
+        return stage
+
+    def of_key(self, key: str) -> Stage | None:
+        self._forget()
+        same = secrets.compare_digest
+        stages = self._stages.values()
+        return next((s for s in stages if same(s.key.encode(), key.encode())), None)
+
+    async def listen(self, stage: Stage) -> AsyncIterator[str]:
+        """A stage's turns as server-sent events, until its code ends."""
+        stage.listening += 1
+        try:
+            yield ":\n\n"
+            while self._stages.get(stage.code) is stage:
+                try:
+                    yield f"data: {await asyncio.wait_for(stage.turns.get(), BEAT_SECONDS)}\n\n"
+                except TimeoutError:
+                    yield ":\n\n"
+                self._forget()
+        finally:
+            stage.listening -= 1
+            stage.seen = self._clock()
+
+    def turn(self, turn: Turn, address: str) -> tuple[int, str]:
+        """Hands a turn to its stage. Returns a status of HTTP and, where it is no 200, why."""
+        self._forget()
+        if len(self._wrong.get(address, ())) >= WRONG:
+            return 429, TOO_OFTEN
+        stage = self._stages.get(turn.code)
+        if stage is None:
+            self._wrong.setdefault(address, []).append(self._clock())
+            return 404, GONE
+        if not stage.listening:
+            return 404, GONE
+        if turn.phone not in stage.phones and len(stage.phones) >= PHONES:
+            return 403, FULL
+        stage.phones.add(turn.phone)
+        if turn.by and not stage.turns.full():
+            stage.turns.put_nowait(turn.by)
+        return 200, ""
+
+    def _forget(self) -> None:
+        """Drops codes that have ended, and wrong ones of a while ago."""
+        now = self._clock()
+        self._stages = {
+            code: stage
+            for code, stage in self._stages.items()
+            if now - stage.began < LIFE_SECONDS
+            and (stage.listening or now - stage.seen < AWAY_SECONDS)
+        }
+        recent = {
+            address: [at for at in times if now - at < WRONG_SECONDS]
+            for address, times in self._wrong.items()
+        }
+        self._wrong = {address: times for address, times in recent.items() if times}
+
+
+def _new_code() -> str:
+    return f"{secrets.randbelow(10**DIGITS):0{DIGITS}}"
+
+
+def remote_routes(remotes: Remotes) -> list[Route]:
+    """Where a stage gets a code and hears its turns, a phone's page, and where that turns."""
+    page = (STATIC / "stage" / "remote.html").read_text("utf-8")
+
+    async def begin(request: Request) -> Response:
+        stage = remotes.open(_address(request))
+        if stage is None:
+            return JSONResponse({"error": TOO_MANY}, 429)
+        return JSONResponse({"code": stage.code, "key": stage.key})
+
+    async def events(request: Request) -> Response:
+        stage = remotes.of_key(request.path_params["key"])
+        if stage is None:
+            return Response(status_code=204)  # after which no browser asks again
+        chunks = remotes.listen(stage)
+        return StreamingResponse(chunks, media_type="text/event-stream", headers=HEADERS)
+
+    async def turn(request: Request) -> Response:
+        try:
+            asked = Turn.model_validate_json(await request.body())
+        except ValidationError:
+            return JSONResponse({"error": WRONG_BODY}, 422)
+        status, why = remotes.turn(asked, _address(request))
+        return JSONResponse({"error": why} if why else {}, status)
+
+    async def phone(_: Request) -> Response:
+        return HTMLResponse(page)  # whatever its code: only a turn says whether there is a stage
+
+    return [
+        Route("/remotes", begin, methods=["POST"]),
+        Route("/remotes/turns", turn, methods=["POST"]),
+        Route("/remotes/{key}/events", events),
+        Route("/remote/{code}", phone),
+    ]
+
+
+def _address(request: Request) -> str:
+    return network_of(request.client.host) if request.client else ""

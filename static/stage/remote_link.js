@@ -1,0 +1,65 @@
+// Next and back from a phone: the stage's code, and the turns that come of it by the server.
+
+import { isResting } from "../controls/keys.js";
+import { closest, finder, keep, kept, say } from "../dom.js";
+import { openChannel } from "./speaker_link.js";
+
+const KEPT = "photo-finish-remote"; // the code and its key, which outlive a reload
+const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
+
+/**
+ * Has the key m and a button show the link for phones, on the stage, and turns as they say. A
+ * phone's turns come in by the channel of the speaker's view.
+ * @param {HTMLElement} root @param {Board} board @param {string} server its address
+ */
+export function mountRemote(root, { state, onChange }, server) {
+  const part = finder(root);
+  const box = part("remote");
+  const channel = openChannel();
+  part("remote-open").hidden = !channel;
+  /** @type {EventSource | null} */
+  let events = null;
+
+  /** @param {{ code: string, key: string }} remote */
+  function listen({ code, key }) {
+    keep(() => sessionStorage, KEPT, JSON.stringify({ code, key }));
+    const local = LOOPBACK.includes(location.hostname);
+    say(part("remote-link"), `${server.replace(/^https?:\/\//, "")}/remote/${code}`);
+    say(part("remote-local"), local ? "A phone needs this page's own address, not localhost." : "");
+    events = new EventSource(`${server}/remotes/${key}/events`);
+    events.addEventListener("message", ({ data }) => {
+      channel?.postMessage({ turn: Number(data) });
+    });
+    events.addEventListener("error", () => {
+      if (events?.readyState !== EventSource.CLOSED) return;
+      events = null; // the code has ended
+      box.hidden = true;
+    });
+  }
+
+  async function toggle() {
+    if (!state.present || !channel) return;
+    if (events) return void (box.hidden = !box.hidden);
+    const answer = await fetch(`${server}/remotes`, { method: "POST" }).catch(() => null);
+    const remote = answer && (await answer.json());
+    box.hidden = false;
+    if (answer?.ok) return listen(remote);
+    say(part("remote-link"), remote?.error ?? "The page's server does not answer.");
+  }
+  part("remote-open").addEventListener("click", toggle);
+  document.addEventListener("keydown", (event) => {
+    const field = "input:not([type=range]), textarea, select, [contenteditable], dialog";
+    if (event.key === "m" && !isResting(event) && !closest(event, field)) toggle();
+  });
+  let wasPresent = false;
+  onChange(({ present }) => {
+    if (present === wasPresent) return;
+    wasPresent = present;
+    const before = kept(() => sessionStorage, KEPT);
+    if (present && before) listen(JSON.parse(before));
+    if (present) return;
+    events?.close(); // so that the phone hears that the stage was left
+    events = null;
+    box.hidden = true;
+  });
+}
