@@ -9,7 +9,7 @@ import { CLOCKS, clockAt, isOver, stepAt } from "../trace/replay.js";
 import { isAtEnd, stepOf } from "./controls.js";
 
 const LARGEST_COST = 1; // second of a cost, as the panel's sliders have it
-const NAMED = ["recorded", "race", "prompt"]; // fields that name a race
+const RACE_FIELDS = ["recorded", "race", "prompt"]; // fields that name a race
 // Fields that are of no race.
 const LASTING = /^(present|embed|view|logs|deep_link|header|footer|__.*)$/;
 
@@ -85,7 +85,7 @@ function readCosts(text, lanes) {
  */
 export function isLinked(link, asked) {
   const here = new URLSearchParams(asked);
-  if (here.has("embed") && !NAMED.some((name) => here.has(name))) return true;
+  if (here.has("embed") && !RACE_FIELDS.some((name) => here.has(name))) return true;
   const fields = [...new URLSearchParams(link)];
   return fields.length > 0 && fields.every(([name, value]) => here.get(name) === value);
 }
