@@ -190,4 +190,4 @@ def test_a_checkout_has_the_command_too() -> None:
         [sys.executable, "-m", "photo_finish", "--help"], cwd=ROOT, capture_output=True, text=True
     )
     offered = re.findall(r"^    (\w+) ", done.stdout, re.MULTILINE)
-    assert offered == ["page", "race", "infill", "bench", "judge", "models"]
+    assert offered == ["page", "race", "infill", "bench", "judge", "models", "check"]

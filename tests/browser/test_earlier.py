@@ -51,13 +51,13 @@ def test_races_are_shown_again_and_side_by_side_on_one_clock(quick, open_page) -
     assert page.url == address  # which shows the first race again
     key(page, "f")
     expect(page.locator(".board .meta")).not_to_contain_text("seed")
-    assert page.locator("#five-seeds").evaluate("part => part.inert")
+    assert page.locator("#race-seeds").evaluate("part => part.inert")
     assert page.locator(".fill:visible").count() == 0
     rows = listed(page)
     expect(rows).to_have_count(2)  # two side by side are no race of their own
     page.get_by_role("button", name="second of two").click()
     prompted(page, "second of two")
-    assert not page.locator("#five-seeds").evaluate("part => part.inert")
+    assert not page.locator("#race-seeds").evaluate("part => part.inert")
 
 
 @pytest.mark.parametrize(("width", "height"), [(390, 844), (1366, 768)])

@@ -38,7 +38,7 @@ def test_forced_colours_keep_what_is_chosen_and_how_far_it_is(recorded_url, brow
     assert found["pressed"] != found["other"]
     assert found["scrub"].count("linear-gradient") == 2
     assert found["done"] != found["left"]
-    for each in ("#seed label", "#race", "#roll", "#five-seeds", ".speed"):
+    for each in ("#seed label", "#race", "#roll", "#race-seeds", ".speed"):
         bordered = "it => getComputedStyle(it).borderTopWidth !== '0px'"
         assert page.locator(each).evaluate(bordered), each
     arrow = "it => getComputedStyle(it).appearance"  # its own, drawn by a ground, is not there

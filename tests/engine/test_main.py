@@ -228,10 +228,10 @@ def test_the_model_is_loaded_as_asked_and_after_everything_else_is_checked(
         assert asked == []
         with pytest.raises(SystemExit):
             engine("race", *arguments, *chosen)
-    assert asked == [("anole", "cuda:1", "float16", "random")]
+    assert asked == [("anole", "cuda:1", "float16", "random", "graphs")]
     with pytest.raises(SystemExit):
-        engine("race", "x", "--model", "anole", "--drafter", "--graphs", "--torchscript")
-    assert asked[1:] == [("anole", "cpu", "auto", "drafter", "graphs", "torchscript")]
+        engine("race", "x", "--model", "anole", "--drafter", "--no-graphs", "--torchscript")
+    assert asked[1:] == [("anole", "cpu", "auto", "drafter", "torchscript")]
 
 
 # Filling in part of a picture

@@ -191,7 +191,7 @@ class BoardLane:
             n=int(self._committed.sum()) - self._known,
             passes=stats.nfe,
             drafter=stats.drafter_passes,
-            seconds=round(stats.clock, 4),
+            seconds=round(stats.clock, 6),  # whole microseconds
             compression=round(stats.step_compression, 3),
             shift=shift and round(shift, 5),
             places=places,
@@ -211,7 +211,7 @@ class BoardLane:
             length=round(stats.mean_acceptance_length, 3),
             passes=stats.nfe,
             drafter=stats.drafter_passes,
-            seconds=round(stats.clock, 4),
+            seconds=round(stats.clock, 6),
             pass_ms=round(1000 * stats.clock / stats.nfe, 2),
             differs=differs[0] if differs else None,
             faster={clock: self._faster(clock, ar) for clock in CLOCKS},

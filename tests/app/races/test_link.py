@@ -135,7 +135,7 @@ def test_a_race_starts_at_once_only_where_the_link_says_so() -> None:
         ("?model=other", "model can be toy"),
         ("?sed=1", "'sed', which is none of this page's. Did you mean seed?"),
         ("?Prompt=x", "'Prompt', which is none of this page's. Did you mean prompt?"),
-        ("?lane=ar", "Did you mean lanes?"),
+        ("?lanez=ar", "Did you mean lanes?"),
         ("?sampling.guidence=2", "Did you mean sampling.guidance?"),
         ("?gsd.nonsense=1", "'gsd.nonsense', which is none"),
         ("?lanes=gsd&gsd.G=0", "GSD: G is a whole number from 1 to 100, not 0"),

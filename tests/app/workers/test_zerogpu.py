@@ -47,7 +47,7 @@ def spaces(monkeypatch) -> Iterator[Spaces]:
     monkeypatch.setattr(app.workers.race_stream, "SETTINGS", AppSettings(updates=30))
     importlib.reload(zerogpu)
     monkeypatch.setattr(
-        zerogpu, "load", lambda name, device, dtype, drafter, torchscript: Watched()
+        zerogpu, "load", lambda name, device, dtype, drafter, graphs, torchscript: Watched()
     )
     yield fake
     monkeypatch.undo()

@@ -68,7 +68,7 @@ def fronts_of(roots: list[bool]) -> list[int]:
 
 @pytest.mark.parametrize(("guidance", "guided_tokens"), [(1.0, 0), (2.0, 0), (2.0, 7)])
 @pytest.mark.parametrize("name", RASTER)
-@torch.no_grad()
+@torch.inference_mode()
 def test_a_row_sees_what_is_committed_before_it_and_its_own_drafts(
     name: str, guidance: float, guided_tokens: int
 ) -> None:

@@ -173,7 +173,7 @@ def tiny(request: pytest.FixtureRequest) -> Tiny:
 
 @pytest.mark.parametrize(("guided", "guided_tokens"), [(False, 0), (True, 0), (True, 7)])
 @pytest.mark.parametrize("knobs", KNOBS, ids=str)
-@torch.no_grad()
+@torch.inference_mode()
 def test_a_row_attends_to_what_is_there_before_it_in_raster_order_and_to_its_own_drafts(
     tiny: Tiny, knobs: dict[str, Any], guided: bool, guided_tokens: int
 ) -> None:
@@ -193,7 +193,7 @@ def test_a_row_attends_to_what_is_there_before_it_in_raster_order_and_to_its_own
 
 
 @pytest.mark.parametrize("bug", BUGS)
-@torch.no_grad()
+@torch.inference_mode()
 def test_a_row_that_attends_to_something_else_is_found(bug: type[ParallelRows]) -> None:
     sampling = Sampling(1.0, 0, top_k=0)
     passes = compared(RASTER["embedded"], bug, KNOBS[0], sampling, "cat on red")

@@ -42,7 +42,7 @@ class Family:
     def __init__(
         self, card: ModelCard, folders: Folders, where: torch.device, number: torch.dtype
     ) -> None:
-        self.card, self.folders, self.where, self.number = card, folders, where, number
+        self.card, self.folders, self.device, self.number = card, folders, where, number
         self.made.append(self)
 
 
@@ -95,7 +95,7 @@ def test_a_public_models_parts_are_fetched_and_handed_over(
     model = load(name, "cpu", "bfloat16", progress=reports.append, torchscript=True)
     assert fetched == list(card.repos)
     assert model.folders == {source.part: tmp_path / source.part for source in card.repos}
-    made = (model.card, model.where, model.number)
+    made = (model.card, model.device, model.number)
     assert made == (card, torch.device("cpu"), torch.bfloat16)
     assert model.slow_pixels, "on a CPU"
     assert model.weights.count("@") == len(card.repos)
