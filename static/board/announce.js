@@ -40,13 +40,13 @@ export function announceEnds(region, race, states, bet, said) {
   const ended = race.lanes.filter(
     (_, i) => ["finished", "failed"].includes(states[i]) && !said.has(i),
   );
-  const told = race.lanes.some(({ state }, i) => state === "finished" && said.has(i));
+  const before = race.lanes.some(({ state }, i) => state === "finished" && said.has(i));
   for (const lane of ended) said.add(race.lanes.indexOf(lane));
   const finished = ended.filter(({ state }) => state === "finished");
   const soonest = Math.min(...finished.map(({ seconds }) => seconds));
   const news = ended.map((lane) => {
     const { title, state, passes, seconds } = lane;
-    const isFirst = !told && race.lanes.length > 1 && finished.includes(lane);
+    const isFirst = !before && race.lanes.length > 1 && finished.includes(lane);
     const first = isFirst && seconds === soonest ? " first," : "";
     return `${title} ${state}${first} after ${passes} passes, ${inSeconds(seconds)} seconds.`;
   });

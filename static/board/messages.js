@@ -59,7 +59,7 @@ export function stateMessage(state) {
 }
 
 /**
- * Plays the board as the page around its frame says, and answers that page alone. It is told once
+ * Plays the board as the page around its frame says, and answers that page alone. It hears once
  * that there is a race to play; once it has asked for something, it hears of every change.
  * @param {Board} board
  */
@@ -68,13 +68,13 @@ export function answerMessages({ state, go, onChange }) {
   if (parent === window) return;
   let ready = false;
   let target = ""; // the origin that the answers are for
-  let told = ""; // what was told last
+  let sent = ""; // what was sent last
 
   function tell() {
     const answer = stateMessage(state);
     const text = JSON.stringify(answer);
-    if (!target || text === told) return;
-    told = text;
+    if (!target || text === sent) return;
+    sent = text;
     parent.postMessage(answer, target);
   }
 
@@ -86,7 +86,7 @@ export function answerMessages({ state, go, onChange }) {
       const change = readMessage(data);
       if (!change) return;
       target = asker;
-      told = ""; // whoever asks is answered
+      sent = ""; // whoever asks is answered
       if (Object.keys(change).length) go(change);
       else tell();
     } catch (error) {

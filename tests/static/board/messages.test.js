@@ -1,4 +1,4 @@
-// What a page around the board's frame may ask for, and what it is told.
+// What a page around the board's frame may ask for, and what it hears.
 
 import assert from "node:assert/strict";
 import test from "node:test";

@@ -48,7 +48,7 @@ test("a token answers by what its last pass did to it", () => {
   assert.equal(judge(chosen(AR, 0)), null, "the chapter does not show that lane");
 });
 
-test("a token that was saved is told from one that passed by itself", () => {
+test("a token that was saved is known from one that passed by itself", () => {
   const { judge } = asked("alone would have rejected");
   assert.equal(judge(chosen(GSD, 2)).right, true);
   const passed = judge(chosen(GSD, 0));
