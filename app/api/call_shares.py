@@ -12,7 +12,7 @@ from gradio.data_classes import PredictBodyInternal
 from gradio.queueing import Event, Queue
 from starlette.requests import Request
 
-from app.api.visitor import network_of
+from app.api import visitor
 
 KEPT_FREE = 8  # one in so many places is kept for other addresses
 BUSY = "Too many calls of this address wait here: try again in a moment."
@@ -33,7 +33,7 @@ class CallShares:
     async def push(
         self, body: PredictBodyInternal, request: Request, username: str | None
     ) -> Pushed:
-        address, most = _address(request), self._queue.max_size
+        address, most = visitor.address(request), self._queue.max_size
         if most is not None and self._waiting(address) >= most - most // KEPT_FREE:
             return False, BUSY, "queue_full"
         self._forget_unread(address)
@@ -49,7 +49,7 @@ class CallShares:
     def _waiting(self, address: str) -> int:
         queues = self._queue.event_queue_per_concurrency_id.values()
         waiting = (event for queue in queues for event in queue.queue)
-        return sum(_address(event.request) == address for event in waiting)
+        return sum(visitor.address(event.request) == address for event in waiting)
 
     def _forget_unread(self, address: str) -> None:
         messages, calls = self._queue.pending_messages_per_session, self._queue.event_ids_to_events
@@ -73,13 +73,11 @@ def _take_turn(event: Event, waiting: list[Event]) -> None:
     if waiting[-1:] != [event]:  # it does not wait any more
         return
     turns = Counter[str]()
-    own = sum(_address(each.request) == _address(event.request) for each in waiting) - 1
+    own = (
+        sum(visitor.address(each.request) == visitor.address(event.request) for each in waiting) - 1
+    )
     for place, each in enumerate(waiting):
-        if turns[_address(each.request)] > own:
+        if turns[visitor.address(each.request)] > own:
             waiting.insert(place, waiting.pop())
             return
-        turns[_address(each.request)] += 1
-
-
-def _address(request: Request) -> str:
-    return network_of(request.client.host) if request.client else ""
+        turns[visitor.address(each.request)] += 1

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from app.api.visitor import network_of
+from app.api.visitor import address
 from visualize.assets import STATIC
 
 DIGITS = 8  # of a code: with WRONG tries a minute an address finds one of 64 in months
@@ -144,7 +144,7 @@ def remote_routes(remotes: Remotes) -> list[Route]:
     page = (STATIC / "stage" / "remote.html").read_text("utf-8")
 
     async def begin(request: Request) -> Response:
-        stage = remotes.open(_address(request))
+        stage = remotes.open(address(request))
         if stage is None:
             return JSONResponse({"error": TOO_MANY}, 429)
         return JSONResponse({"code": stage.code, "key": stage.key})
@@ -161,7 +161,7 @@ def remote_routes(remotes: Remotes) -> list[Route]:
             asked = Turn.model_validate_json(await request.body())
         except ValidationError:
             return JSONResponse({"error": WRONG_BODY}, 422)
-        status, why = remotes.turn(asked, _address(request))
+        status, why = remotes.turn(asked, address(request))
         return JSONResponse({"error": why} if why else {}, status)
 
     async def phone(_: Request) -> Response:
@@ -173,7 +173,3 @@ def remote_routes(remotes: Remotes) -> list[Route]:
         Route("/remotes/{key}/events", events),
         Route("/remote/{code}", phone),
     ]
-
-
-def _address(request: Request) -> str:
-    return network_of(request.client.host) if request.client else ""

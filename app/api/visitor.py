@@ -6,6 +6,7 @@ import functools
 import ipaddress
 
 import gradio as gr
+from starlette.requests import Request
 
 
 def session_of(client: gr.Request) -> str:
@@ -13,7 +14,7 @@ def session_of(client: gr.Request) -> str:
     return client.session_hash or ""
 
 
-def address(client: gr.Request) -> str:
+def address(client: gr.Request | Request) -> str:
     """The visitor's address, behind the proxies that FORWARDED_ALLOW_IPS names."""
     host = getattr(client, "client", None)
     return network_of(host.host) if host else ""

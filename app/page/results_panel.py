@@ -13,7 +13,7 @@ from app.api.visitor import session_of
 from app.page.export import export_section
 from app.page.form import OWN_JS, QUIET, unfolding
 from app.page.seeds import seeds_section
-from app.page.sweep import sweep_section
+from app.page.sweep import figure_text, sweep_section
 from app.page.what_if import lane_choices, opening, what_if_section
 from app.races.race_table import StoredRace
 from app.races.races import Races
@@ -96,8 +96,7 @@ def _cost(race: StoredRace) -> None:
 def _show(drawn: list[Figure]) -> None:
     with gr.Row(elem_classes="figures"):
         for figure in drawn:
-            text = f"<h3>{html.escape(figure.title)}</h3><p>{html.escape(figure.sentence)}</p>"
             with gr.Column(min_width=380, elem_classes="figure"):
-                gr.HTML(text, apply_default_css=False)
+                gr.HTML(figure_text(figure), apply_default_css=False)
                 elem_id = f"figure-{figure.name}"
                 gr.Plot(figure.plot, show_label=False, container=False, elem_id=elem_id)

@@ -19,7 +19,7 @@ from app.races.request_values import request_of
 from app.workers.race_stream import duration_words
 from engine.settings import Sampling, SettingError
 from engine.trace import Trace
-from visualize.figures.seeds import Estimate, over_seeds
+from visualize.figures.seeds import over_seeds
 
 SEEDS = 5  # at first
 ABOUT = (
@@ -120,9 +120,9 @@ def seeds_table(traces: Sequence[Trace], own: Sampling) -> str:
     head = "".join(f'<th scope="col">{column}</th>' for column in COLUMNS)
     rows = "".join(
         f'<tr><th scope="row">{html.escape(lane.name)}</th><td>{_rank(lane.rank_by_passes)}</td>'
-        f"<td>{with_interval(lane.passes, 1)}</td>"
-        f"<td>{with_interval(lane.seconds, 2)}</td><td>{_rank(lane.rank_by_seconds)}</td>"
-        f"<td>{with_interval(lane.faster, 2, '×') if lane.faster else ''}</td></tr>"
+        f"<td>{lane.passes.text(1)}</td>"
+        f"<td>{lane.seconds.text(2)}</td><td>{_rank(lane.rank_by_seconds)}</td>"
+        f"<td>{lane.faster.text(2, '×') if lane.faster else ''}</td></tr>"
         for lane in sorted(over_seeds(traces), key=lambda lane: lane.passes.mean)
     )
     return (
@@ -130,12 +130,6 @@ def seeds_table(traces: Sequence[Trace], own: Sampling) -> str:
         f"<p>{NOTE.format(prompt=html.escape(first.prompt), seeds=seeds)}</p>"
         f"{COMMAND.format(html.escape(command)) if command else ''}"
     )
-
-
-def with_interval(value: Estimate, digits: int, unit: str = "") -> str:
-    if value.half is None:
-        return f"{value.mean:.{digits}f}{unit}"
-    return f"{value.mean:.{digits}f}{unit} ± {value.half:.{digits}f}"
 
 
 def _rank(rank: int | None) -> str:

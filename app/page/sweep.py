@@ -123,8 +123,10 @@ def updates(figures: list[Figure]) -> list[Any]:
     """Of the columns, their texts and their plots."""
     if not figures:
         return [gr.update(visible=False)] * FIGURES + [gr.skip()] * 2 * FIGURES
-    texts = [
-        f"<h3>{html.escape(figure.title)}</h3><p>{html.escape(figure.sentence)}</p>"
-        for figure in figures
-    ]
-    return [gr.update(visible=True)] * FIGURES + texts + [figure.plot for figure in figures]
+    texts, plots = map(figure_text, figures), (figure.plot for figure in figures)
+    return [gr.update(visible=True)] * FIGURES + [*texts, *plots]
+
+
+def figure_text(figure: Figure) -> str:
+    """A figure's title and sentence as HTML."""
+    return f"<h3>{html.escape(figure.title)}</h3><p>{html.escape(figure.sentence)}</p>"

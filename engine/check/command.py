@@ -6,7 +6,6 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -59,8 +58,10 @@ def run_check(args: argparse.Namespace) -> None:
     except (SettingError, ModelError) as error:
         args.parser.error(str(error))
     assert isinstance(model, BodyModel), "every family's model is one"
-    findings = list(found(model, args))
     command, about = f"photo-finish check {shlex.join(sys.argv[2:])}".strip(), report.facts(model)
+    for name, value in about.items():
+        say(f"{name}: {value}")
+    findings = found(model, args)
     say(f"\n{report.summary(findings)}")
     try:
         args.out.write_text(report.as_markdown(command, about, findings), "utf-8")
@@ -72,7 +73,7 @@ def run_check(args: argparse.Namespace) -> None:
         sys.exit(1)
 
 
-def found(model: BodyModel, args: argparse.Namespace) -> Sequence[Finding]:
+def found(model: BodyModel, args: argparse.Namespace) -> list[Finding]:
     """The findings, each printed when it is there."""
     findings: list[Finding] = []
 
@@ -86,8 +87,6 @@ def found(model: BodyModel, args: argparse.Namespace) -> Sequence[Finding]:
         (Subject(small, partial(random_model, SIDE)), SMALL),
         (Subject(model, twin), tuple(CHECKS)),
     ]
-    for name, value in report.facts(model).items():
-        say(f"{name}: {value}")
     for subject, names in subjects:
         for name in names:
             for finding in run(CHECKS[name], subject, name):

@@ -38,6 +38,11 @@ class Finding:
         if bool(self.advice) != (self.outcome is Outcome.FAULT):
             raise ValueError(f"{self.name}: a fault, and it alone, says what to do")
 
+    @property
+    def said(self) -> str:
+        """The words, and what to do."""
+        return self.words + (f" What to do: {self.advice}" if self.advice else "")
+
 
 @dataclass(frozen=True, slots=True)
 class Subject:

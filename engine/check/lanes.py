@@ -19,7 +19,7 @@ from engine.models.body import BodyModel
 from engine.models.likelihood import teacher_forced
 from engine.models.supply.card import GIB
 from engine.models.supply.device import available
-from engine.race.captures import PROMPT, is_captured
+from engine.race.captures import PROMPT, launched
 from engine.trace import StepTable
 
 TOKENS = 64  # of a picture that are drawn by each lane
@@ -33,22 +33,17 @@ def check_lanes(subject: Subject) -> Iterator[Finding]:
     the last two have to be equal, since they are the same kernels."""
     model = subject.model
     for name in WHOLE:
-        title, capture, static = DECODERS[name].title, model.capture, model.static
-        try:
-            model.capture, model.static = None, False
+        with launched(model, None, static=False):
             expected = drawn(model, name)
-            model.static = True
+        with launched(model, None, static=True):
             fixed = drawn(model, name)
-            model.capture = capture
-            captured = drawn(model, name) if capture else None
-        finally:
-            model.capture, model.static = capture, static
+        captured = drawn(model, name) if model.capture else None
         differs = first_difference(expected, fixed)
         words = "static shapes change no token"
         if differs is not None:
-            words = f"static shapes change tokens from the {differs + 1}th on, as rounding may"
+            words = f"static shapes change tokens, from number {differs + 1} on, as rounding may"
         figures = {"lane": name, "static_differs_at": differs}
-        what = f"{title}, {subject.title}"
+        what = f"{DECODERS[name].title}, {subject.title}"
         if captured is None:
             yield good(what, f"{words}.", **figures)
             continue
@@ -57,7 +52,7 @@ def check_lanes(subject: Subject) -> Iterator[Finding]:
         if differs is not None:
             yield fault(
                 what,
-                f"{words}; captured, tokens differ from the {differs + 1}th on.",
+                f"{words}; captured, tokens differ, from number {differs + 1} on.",
                 f"set PHOTO_FINISH_GRAPHS=off, or --no-graphs, and {REPORT}.",
                 **figures,
             )
@@ -68,7 +63,7 @@ def check_lanes(subject: Subject) -> Iterator[Finding]:
                 f"nothing needs to be set, it only is slower; {REPORT}.",
                 **figures,
             )
-        elif not is_captured(DECODERS[name](model)):
+        elif not DECODERS[name](model).captured:
             yield good(what, f"{words}; with a drafter it is not captured.", **figures)
         else:
             yield good(what, f"{words}, captured ones are the same.", **figures)
@@ -88,13 +83,12 @@ def check_failed_capture(subject: Subject) -> Iterator[Finding]:
         yield left_out(what, "Nothing is captured here.")
         return
     captured, before = drawn(model, name), dict(model.uncaptured)
-    capture, model.capture = model.capture, partial(FailingCapture, model.device)
     try:
-        model.slots.trim(0)
-        found = drawn(model, name)
-        failed = name in model.uncaptured
+        with launched(model, partial(FailingCapture, model.device), static=True):
+            model.slots.trim(0)
+            found = drawn(model, name)
+            failed = name in model.uncaptured
     finally:
-        model.capture = capture
         model.uncaptured.clear()
         model.uncaptured.update(before)
     after = drawn(model, name)
@@ -134,10 +128,8 @@ def check_logits(subject: Subject) -> Iterator[Finding]:
     if off <= MOST_OFF[model.dtype] * most:  # which NaN is not
         yield good(name, words, **figures)
     else:
-        yield fault(
-            name, words, "set PHOTO_FINISH_DTYPE=float32, or --dtype float32, and check again.",
-            **figures,
-        )  # fmt: skip
+        advice = "set PHOTO_FINISH_DTYPE=float32, or --dtype float32, and check again."
+        yield fault(name, words, advice, **figures)
 
 
 def parameters(model: BodyModel) -> list[Tensor]:

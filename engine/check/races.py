@@ -41,10 +41,8 @@ def check_races(subject: Subject) -> Iterator[Finding]:
         last, charged = race(model)
         seconds.append(time.perf_counter() - begin)
         if failed := next((frame for frame in last if frame.state is LaneState.FAILED), None):
-            yield fault(
-                "a race", f"{LANES[failed.lane]} failed: {failed.error}", f"{REPORT}.",
-                lane=LANES[failed.lane],
-            )  # fmt: skip
+            lane = LANES[failed.lane]
+            yield fault("a race", f"{lane} failed: {failed.error}", f"{REPORT}.", lane=lane)
             return
     yield good(
         "a race",
@@ -64,10 +62,8 @@ def check_races(subject: Subject) -> Iterator[Finding]:
     if took <= said + _MARGIN:
         yield good("memory of a race", words, took=took, said=said)
     else:
-        yield fault(
-            "memory of a race", words, f"race fewer lanes where memory is short, and {REPORT}.",
-            took=took, said=said,
-        )  # fmt: skip
+        advice = f"race fewer lanes where memory is short, and {REPORT}."
+        yield fault("memory of a race", words, advice, took=took, said=said)
 
 
 def check_out_of_memory(subject: Subject) -> Iterator[Finding]:

@@ -52,8 +52,7 @@ def _driver() -> str:
 
 def line(finding: Finding) -> str:
     """A finding as a line of text."""
-    advice = f" What to do: {finding.advice}" if finding.advice else ""
-    return f"{finding.outcome.value:>8}  {finding.name}: {finding.words}{advice}"
+    return f"{finding.outcome.value:>8}  {finding.name}: {finding.said}"
 
 
 def as_markdown(command: str, about: dict[str, str], findings: Sequence[Finding]) -> str:
@@ -62,8 +61,7 @@ def as_markdown(command: str, about: dict[str, str], findings: Sequence[Finding]
     rows += [f"* {name}: {value}" for name, value in about.items()]
     rows += ["", summary(findings), "", "| | what | found |", "| --- | --- | --- |"]
     for finding in findings:
-        advice = f" What to do: {finding.advice}" if finding.advice else ""
-        cells = (MARKS[finding.outcome], finding.name, finding.words + advice)
+        cells = (MARKS[finding.outcome], finding.name, finding.said)
         escaped = (" ".join(cell.replace("|", "\\|").split()) for cell in cells)
         rows.append(f"| {' | '.join(escaped)} |")
     return "\n".join([*rows, "", "```json", as_json(command, about, findings), "```", ""])

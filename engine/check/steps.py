@@ -14,7 +14,7 @@ from torch.profiler import ProfilerActivity, profile
 from engine.check.finding import REPORT, Finding, Subject, fault, good, left_out
 from engine.decoders import DECODERS, WHOLE
 from engine.models.body import BodyModel
-from engine.race.captures import PROMPT, is_captured
+from engine.race.captures import PROMPT, launched
 
 WARM = 4  # steps before the one that is looked at: the first read the prompt and are captured
 LAUNCHES = {
@@ -33,17 +33,13 @@ def check_steps(subject: Subject) -> Iterator[Finding]:
     for name in WHOLE:
         ways = ("captured", "eager") if name == "ar" and model.capture else ("as it races",)
         for way in ways:
-            capture = model.capture
-            try:
-                if way == "eager":
-                    model.capture = None
-                waits, launched = one_step(model, name)
-            finally:
-                model.capture = capture
-            counts = ", ".join(f"{launched[what]} {what}" for what in LAUNCHES)
+            capture = None if way == "eager" else model.capture
+            with launched(model, capture, static=model.static):
+                waits, found = one_step(model, name)
+            counts = ", ".join(f"{found[what]} {what}" for what in LAUNCHES)
             what, words = f"a step of {DECODERS[name].title}, {way}", f"{counts} launched"
-            figures = {"lane": name, "way": way, "waits": waits, **launched}
-            if waits and is_captured(DECODERS[name](model)):
+            figures = {"lane": name, "way": way, "waits": waits, **found}
+            if waits and DECODERS[name](model).captured:
                 yield fault(
                     what,
                     f"{words}; the host waits {1 + len(waits)} times, once at its end and in"

@@ -89,6 +89,11 @@ class Decoder(ABC):
                 " token by token."
             )
 
+    @property
+    def captured(self) -> bool:
+        """Whether its steps are launched as CUDA graphs."""
+        return False
+
     @abstractmethod
     def steps(
         self, prompt: str, seed: int, stopped: Callable[[], bool] = never

@@ -38,6 +38,11 @@ class WindowDecoder(Decoder):
         """Whether the operations of a step are always the same, as a CUDA graph needs."""
         return True
 
+    @property
+    def captured(self) -> bool:
+        model = self.model
+        return model.capture is not None and self.capturable and self.name not in model.uncaptured
+
     def begin(self, prompt: str, seed: int) -> DecodeState:
         """The state of one image, of which nothing is drawn yet."""
         return DecodeState(self, prompt, seed)
@@ -109,7 +114,7 @@ class WindowDecoder(Decoder):
                 return result
 
         try:
-            if model.capture and self.capturable and self.name not in model.uncaptured:
+            if model.capture and self.captured:
                 graphs = state.slot.graphs = state.slot.graphs or Graphs(model.capture())
             while state.frontier < self.plan.length:
                 clock.skip()

@@ -5,18 +5,21 @@ from __future__ import annotations
 
 import itertools
 import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import torch
 
 from engine.decoders import DECODERS
-from engine.decoders.base import Decoder
 from engine.decoders.window import WindowDecoder
+from engine.graphs import Capture
 from engine.infilling import Fills, Infilling
 from engine.models.base import ImageModel, planned
 from engine.trace.steps import recorded
 
 log = logging.getLogger(__name__)
 
+MakeCapture = Callable[[], Capture]  # what a model has as `capture`
 PROMPT = "golden retriever"  # a class of ImageNet too: every model draws it
 STEPS = 12  # of a picture: the first reads the prompt, the second is captured
 SLACK = 2**20  # bytes by which one race may take more than the one before
@@ -36,20 +39,20 @@ def try_captures(model: ImageModel) -> None:
             continue
         filler, plan = planned(model, _lower_half(model.grid) if kind.infills else None)
         decoder = kind(filler, plan=plan)
-        if is_captured(decoder) and (fault := _fault(decoder)):
+        if decoder.captured and (fault := _fault(decoder)):
             model.uncaptured[name] = fault
             log.warning("%s runs without CUDA graphs: %s", decoder.title, fault)
 
 
-def is_captured(decoder: Decoder) -> bool:
-    """Whether the steps of a decoder are launched as graphs."""
-    model = decoder.model
-    return bool(
-        model.capture
-        and isinstance(decoder, WindowDecoder)
-        and decoder.capturable
-        and decoder.name not in model.uncaptured
-    )
+@contextmanager
+def launched(model: ImageModel, capture: MakeCapture | None, *, static: bool) -> Iterator[None]:
+    """With other graphs, or none, and with static shapes or not."""
+    own = model.capture, model.static
+    model.capture, model.static = capture, static
+    try:
+        yield
+    finally:
+        model.capture, model.static = own
 
 
 def _lower_half(grid: tuple[int, int]) -> Infilling:
@@ -60,13 +63,11 @@ def _lower_half(grid: tuple[int, int]) -> Infilling:
 def _fault(decoder: WindowDecoder) -> str | None:
     """What is wrong with a lane's graphs, if anything is."""
     model = decoder.model
-    capture, model.capture = model.capture, None
     try:
-        expected = _steps(decoder)
+        with launched(model, None, static=model.static):
+            expected = _steps(decoder)
     except Exception:  # nor would it race without graphs, as its race will say
         return None
-    finally:
-        model.capture = capture
     races, used = list[list[object]](), list[int]()
     try:
         for _ in range(3):  # the first one captures

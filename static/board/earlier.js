@@ -86,8 +86,7 @@ export function mountEarlier(root, board, display) {
   }
   button.addEventListener("click", open);
   document.addEventListener("keydown", (event) => {
-    const field = "input:not([type=range]), textarea, select, [contenteditable]";
-    if (event.key !== "e" || isResting(event) || closest(event, field)) return;
+    if (event.key !== "e" || isResting(event)) return;
     event.preventDefault();
     open();
   });

@@ -45,12 +45,14 @@ const charactersAct = () => kept(() => localStorage, STORE) !== "off";
 const setCharacters = (on) => keep(() => localStorage, STORE, on ? "on" : "off");
 
 /**
- * Whether a key is the browser's, a field's, or one of those that the visitor has turned off.
+ * Whether a key is the browser's, a field's (but not the scrubber's), or one of those that the
+ * visitor has turned off.
  * @param {KeyboardEvent} event
  */
 export function isResting(event) {
   const character = event.key.length === 1 && event.key !== " ";
   if (event.ctrlKey || event.altKey || event.metaKey) return true;
+  if (closest(event, "input:not([type=range]), textarea, select, [contenteditable]")) return true;
   return event.defaultPrevented || (character && !charactersAct());
 }
 

@@ -48,8 +48,7 @@ export function mountRemote(root, { state, onChange }, server) {
   }
   part("remote-open").addEventListener("click", toggle);
   document.addEventListener("keydown", (event) => {
-    const field = "input:not([type=range]), textarea, select, [contenteditable], dialog";
-    if (event.key === "m" && !isResting(event) && !closest(event, field)) toggle();
+    if (event.key === "m" && !isResting(event) && !closest(event, "dialog")) toggle();
   });
   let wasPresent = false;
   onChange(({ present }) => {

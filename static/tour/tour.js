@@ -1,16 +1,7 @@
 // The guided tour, and the line of the stage.
 
 import { isResting } from "../controls/keys.js";
-import {
-  addressQuery,
-  closest,
-  make,
-  promptField,
-  query,
-  queryAll,
-  say,
-  templateCopy,
-} from "../dom.js";
+import { addressQuery, make, promptField, query, queryAll, say, templateCopy } from "../dom.js";
 import { clockName } from "../numbers.js";
 import { layerOf } from "../trace/layers.js";
 import { isOn } from "../trace/replay.js";
@@ -254,9 +245,7 @@ export function mountTour(root, board) {
 
   /** @param {KeyboardEvent} event */
   function press(event) {
-    const field = "input:not([type=range]), textarea, select, [contenteditable]";
-    const typing = closest(event, field) || root.querySelector("dialog[open]");
-    if (typing || isResting(event)) return;
+    if (isResting(event) || root.querySelector("dialog[open]")) return;
     const key = KEYS[event.key];
     if (!key || !(tour || (key === "on" && board.state.present))) return;
     event.preventDefault();

@@ -59,21 +59,18 @@ def asked(monkeypatch) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("setting", ["off", "on"])
-def test_steps_are_captured_unless_the_host_says_so(monkeypatch, asked, setting) -> None:
-    assert AppSettings().graphs is True
-    monkeypatch.setenv("PHOTO_FINISH_GRAPHS", setting)
+@pytest.mark.parametrize(
+    ("option", "model", "usual"),
+    [("graphs", "anole", True), ("torchscript", "simplear-512", False)],
+)
+def test_a_public_model_is_loaded_as_the_host_says(
+    monkeypatch, asked, option, model, usual, setting
+) -> None:
+    assert getattr(AppSettings(), option) is usual
+    monkeypatch.setenv(f"PHOTO_FINISH_{option.upper()}", setting)
     monkeypatch.setattr(model_loader, "SETTINGS", AppSettings())
-    model_loader.load_public("anole", lambda progress: None)
-    assert asked["graphs"] == (setting == "on")
-
-
-@pytest.mark.parametrize("setting", ["off", "on"])
-def test_torchscript_is_loaded_where_the_host_says_so(monkeypatch, asked, setting) -> None:
-    assert AppSettings().torchscript is False
-    monkeypatch.setenv("PHOTO_FINISH_TORCHSCRIPT", setting)
-    monkeypatch.setattr(model_loader, "SETTINGS", AppSettings())
-    model_loader.load_public("simplear-512", lambda progress: None)
-    assert asked["torchscript"] == (setting == "on")
+    model_loader.load_public(model, lambda progress: None)
+    assert asked[option] == (setting == "on")
 
 
 @pytest.mark.parametrize("drafters", [(), ("anole",)])

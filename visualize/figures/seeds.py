@@ -26,6 +26,11 @@ class Estimate:
         found = mean(list(values))
         return Estimate(found["mean"], found.get("plus_minus"))
 
+    def text(self, digits: int, unit: str = "") -> str:
+        """The mean, with the interval's half-width where there is one."""
+        half = "" if self.half is None else f" ± {self.half:.{digits}f}"
+        return f"{self.mean:.{digits}f}{unit}{half}"
+
 
 @dataclass(frozen=True, slots=True)
 class SeedFigures:

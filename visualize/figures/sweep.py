@@ -48,8 +48,7 @@ def _figure(
 def _sentence(knob: str, unit: str, points: list[Point], seeds: int, digits: int) -> str:
     """Which value takes fewest, and whether the seeds leave that open."""
     value, mean, rank = min(points, key=lambda point: point[1].mean)
-    half = "" if mean.half is None else f" ± {mean.half:.{digits}f}"
-    least = f"{knob} = {value:g} takes {mean.mean:.{digits}f}{half} {unit}"
+    least = f"{knob} = {value:g} takes {mean.text(digits)} {unit}"
     if rank is not None:
         return f"Over {seeds} seeds {least}, less than any other value."
     over = "One seed has no interval" if seeds == 1 else "These seeds leave open which takes fewest"

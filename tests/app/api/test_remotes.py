@@ -25,15 +25,9 @@ from app.api.remotes import (
     remote_routes,
 )
 from tests.coroutines import run
+from tests.set_clock import Clock
 
 HOME, HALL = "10.0.0.1", "10.0.0.2"
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

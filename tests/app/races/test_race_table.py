@@ -11,14 +11,8 @@ from app.races import race_table
 from app.races.race_table import KEPT_SECONDS, STEP_BYTES, RaceTable, StoredRace
 from engine.judge.toys import Toy
 from tests.races import raced
+from tests.set_clock import Clock
 from visualize.pictures.recorded_race import RecordedRace, record
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture
