@@ -12,6 +12,9 @@ export const windowHeight = () => Math.min(innerHeight, screen.height);
  */
 export const addressQuery = () => location.search || location.hash.replace("#", "?");
 
+/** Says on the page that it has opened: its first race, if it has one, is drawn. */
+export const markOpened = () => void (document.documentElement.dataset.opened = "1");
+
 /**
  * The first element that a selector finds in `root`. Throws where there is none of its kind, by
  * default HTMLElement.

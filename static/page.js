@@ -1,24 +1,24 @@
-// Joins the board to the page: the board's value is a snapshot, and all else that the page has
-// stands outside of it.
+// Joins the board to the page: which race it shows, what the page's address says then, and what
+// else on the page is about that race.
 
 import { mountBets } from "./board/bet.js";
+import { MountedBoard } from "./board/board.js";
 import { mountEarlier } from "./board/earlier.js";
 import { isPair } from "./board/pair.js";
-import { mountBoard } from "./board/board.js";
 import { addressOf } from "./controls/moment.js";
-import { closest, keep, kept, promptField, query, queryAll, windowHeight } from "./dom.js";
+import { keep, kept, markOpened, query, queryAll, windowHeight } from "./dom.js";
 import { mountDropping } from "./form/drop.js";
 import { mountFilling } from "./form/filling.js";
 import { mountOffline, whenOnline } from "./form/offline.js";
+import { keepTyped, mountTyped } from "./form/typed.js";
 import { watchCharts } from "./panels/charts.js";
 import { mountSaving } from "./panels/save.js";
 import { mountRemote } from "./stage/remote_link.js";
 import { isSpeaker, mountSpeaker } from "./stage/speaker.js";
-import { leaveRace, watchRace } from "./trace/live_race.js";
+import { RaceSource } from "./trace/race_source.js";
 import { isOn, isOver } from "./trace/replay.js";
 
 const VOTER = "photo-finish-voter";
-const TYPED = "photo-finish-typed"; // the prompt that was typed last and has not been raced
 let voterName = "";
 
 // Parts that are about the race on the board, or about the next one. They are inert while a race is
@@ -34,205 +34,206 @@ const RESTING =
  */
 export function mountPage(element, props, trigger, watch, root) {
   if (isSpeaker()) return mountSpeaker(element);
-  let shown = ""; // the race that is on the board
-  let over = ""; // the race that the page has heard is over
-  const embedded = document.documentElement.classList.contains("embed"); // in another page's frame
-  let bets = false; // whether Race was pressed, so that the form's bet is on the race that comes
-  let watched = { watch: "", key: "", more: false }; // the race that was watched last
-  /** @type {(snapshot: Shown) => void} shows a race */
-  let display = () => {};
-  const onBoard = () => ({ race: board.state.race?.snapshot.id });
+  const page = new Page(element, props, trigger, root);
+  page.open();
+  watch("value", () => page.take());
+  page.take(); // a race may have begun before this script was here
+}
 
-  const board = mountBoard(
-    element,
-    (callback) => {
-      display = (snapshot) => {
-        if (snapshot.id !== watched.watch) leaveRace();
-        if (snapshot.id !== shown) changeTo(snapshot);
-        callback(snapshot);
-      };
-      const take = () => {
-        const { value } = props;
-        if ("watch" in value) {
-          watched = { ...value, key: keyOf(value) };
-          if (value.watch !== shown) watchIt(watched);
-        } else if (value.id) display(value);
-        else callback(value);
-      };
-      watch("value", take);
-      take();
-      openWith(callback);
-    },
-    props.tours.whole ? { races: props.tours, show } : undefined,
-  );
+class Page {
+  #element;
+  #props;
+  #trigger;
+  #root;
+  #board;
+  #races;
+  #frame;
+  #shown = ""; // the id of the race that is on the board
+  #over = ""; // the race that the page has heard is over
+  #bets = false; // whether Race was pressed, so that the form's bet is on the race that comes
+  #isOpen = false; // whether the page's opening has been answered
 
-  // The snapshot of a recorded race; the browser keeps its file.
-  /** @param {string} name @returns {Promise<Snapshot>} */
-  async function fetchRace(name) {
-    const answer = await fetch(root + props.recorded[name]);
-    if (!answer.ok) throw new Error(`${name}: ${answer.status}`);
-    return answer.json();
+  /**
+   * @param {HTMLElement} element @param {PageProps} props @param {typeof trigger} trigger
+   * @param {string} root
+   */
+  constructor(element, props, trigger, root) {
+    this.#element = element;
+    this.#props = props;
+    this.#trigger = trigger;
+    this.#root = root;
+    this.#frame = query(element, ".board");
+    this.#races = new RaceSource(
+      root,
+      props.recorded,
+      (race) => this.#display(race),
+      (race) => this.#miss(race),
+    );
+    const show = (/** @type {string} */ race) => void this.#races.ask({ race });
+    const tours = props.tours.whole ? { races: props.tours, show } : undefined;
+    this.#board = new MountedBoard(element, tours);
+    this.#joinForm();
+    this.#joinParts();
+    this.#board.onChange((state) => this.#follow(state));
   }
 
-  // The page opens with the race that its address names, or else with a recorded race, unless
-  // another one was faster. The other recorded ones come after it, so that the tour needs no
-  // network. An embedded board shows no other race than its address names.
-  /** @param {(value: Snapshot) => void} callback */
-  async function openWith(callback) {
-    const { opening, recorded } = props;
-    const here = new URLSearchParams(location.search);
-    const asked = here.get("race") ?? here.get("recorded");
-    if (asked) await readAsked(asked);
-    if (embedded && asked) return;
-    const race = opening && shown === "" && (await fetchRace(opening));
-    if (race && shown === "") {
-      shown = race.id ?? "";
-      callback(race);
+  /**
+   * Opens with the race that the page's address names, or else with a recorded one; a race that is
+   * asked for meanwhile comes before both. An embedded board shows no other race than its address
+   * names. The other recorded races are fetched last, so that the tour needs no network.
+   */
+  async open() {
+    const { opening, recorded, waiting } = this.#props;
+    this.#board.show(waiting);
+    const here = new URLSearchParams(window.photoFinish.query);
+    const named = here.get("race") ?? here.get("recorded") ?? "";
+    const isEmbedded = document.documentElement.classList.contains("embed");
+    const came = named !== "" && (await this.#races.ask({ race: named }));
+    const isFree = this.#races.asked.race === named; // nothing else has been asked for
+    if (!came && isFree && opening && !(isEmbedded && named))
+      await this.#races.ask({ race: opening });
+    this.#own(await window.photoFinish.opened);
+    this.#isOpen = true;
+    markOpened();
+    if (isEmbedded) return;
+    for (const name of Object.keys(recorded)) {
+      if (name === opening) continue;
+      const answer = fetch(this.#root + recorded[name]);
+      await answer.then((file) => file.blob()).catch(() => {}); // it is fetched again when needed
     }
-    if (embedded) return;
-    const others = Object.keys(recorded).filter((name) => name !== opening);
-    const ignore = () => {}; // it is fetched again when it is asked for
-    for (const name of others) {
-      const answer = fetch(root + recorded[name]);
-      await answer.then((file) => file.blob()).catch(ignore); // a file that is read is kept
-    }
   }
 
-  // Reads the race that the page's address names. Resolves once it is on the board, or is not kept.
-  /** @param {string} race @returns {Promise<void>} */
-  function readAsked(race) {
-    return new Promise((resolve) => {
-      /** @param {Shown} snapshot */
-      const take = (snapshot) => {
-        display(snapshot);
-        resolve();
-      };
-      watched = { watch: race, key: keyOf({ watch: race, key: "" }), more: false };
-      watchRace(eventsOf(race), take, resolve);
-    });
+  /** Shows the race that gradio names. */
+  take() {
+    const { value } = this.#props;
+    if (!value) return;
+    if (value.key) keepKey(value.race, value.key);
+    this.#races.ask(value);
   }
 
+  // The visitor's own race in progress, of a page that was closed or has lost its key.
+  /** @param {Opened} opened */
+  #own({ race, key }) {
+    if (!key) return;
+    keepKey(race, key);
+    if (race === this.#shown) this.#frame.dataset.key = key;
+    this.#board.go({});
+  }
+
+  // The server does not keep a race: asked by gradio it says so. While the page opens, the answer
+  // to that says it.
   /** @param {string} race */
-  function eventsOf(race) {
-    return `${root}/races/${encodeURIComponent(race)}/events`;
+  #miss(race) {
+    if (this.#isOpen) this.#trigger("show", { race });
   }
 
-  // Asks for a race. Where a recorded one does not come, the visitor can ask again. A race that is
-  // watched is read again, since gradio has nothing new to say of it.
-  /** @param {string} race */
-  function show(race) {
-    if (race in props.recorded) fetchRace(race).then(display, () => {});
-    else if (race === watched.watch) watchIt(watched);
-    else trigger("show", { race });
+  /** @param {Shown} race */
+  #display(race) {
+    if (race.id !== this.#shown) this.#changeTo(race);
+    return this.#board.show(race);
   }
 
-  // Watches a race. Where it is gone, the page's server is asked for it and says so.
-  /** @param {Watched} race */
-  function watchIt({ watch: race }) {
-    watchRace(eventsOf(race), display, () => trigger("show", { race }));
-  }
-
-  // Another race is on the board. The page's address names it, so that it comes back with the page.
-  /** @param {Shown} snapshot */
-  function changeTo(snapshot) {
-    shown = snapshot.id ?? "";
-    query(element, ".board").dataset.key = keyOf({
-      watch: shown,
-      key: shown === watched.watch ? watched.key : "",
-    });
-    if (isPair(snapshot)) return; // neither the server nor an address knows of it
+  // Another race comes to the board. The page's address names it, so that it comes back with the
+  // page; neither the server nor an address knows of two races on one board.
+  /** @param {Shown} race */
+  #changeTo(race) {
+    this.#shown = race.id ?? "";
+    this.#frame.dataset.key = keyOf(this.#shown);
+    if (isPair(race)) return;
     const here = new URLSearchParams(location.search);
-    if (![here.get("race"), here.get("recorded")].includes(shown))
-      history.replaceState(history.state, "", addressOf(snapshot, location.search));
+    if (![here.get("race"), here.get("recorded")].includes(this.#shown))
+      history.replaceState(history.state, "", addressOf(race, location.search));
     const select = document.querySelector("#bet select");
     const lane = select instanceof HTMLSelectElement && select.value;
-    board.go({ bet: bets && lane ? { race: shown, lane: Number(lane) } : null });
-    bets = false;
+    const bet = this.#bets && lane ? { race: this.#shown, lane: Number(lane) } : null;
+    this.#board.go({ bet });
+    this.#bets = false;
     document.dispatchEvent(new Event("photo-finish-start"));
   }
-  const keepTyped = (typed = "") => keep(() => sessionStorage, TYPED, typed);
-  document.addEventListener("input", (event) => {
-    if (closest(event, "#prompt")) keepTyped(promptField().value);
-  });
-  document.addEventListener("photo-finish-asked", () => {
-    bets = true;
-    keepTyped();
-  });
 
-  // Its click makes a film; the file is offered below, for another click.
-  const film = query(element, ".film");
-  film.addEventListener("click", () => {
-    const section = query(document, "#export > button");
-    if (!section.classList.contains("open")) section.click();
-    section.scrollIntoView();
-    trigger("film");
-  });
-
-  board.onChange(({ race }) => {
-    const on = isOn(race);
-    const begins = on && !document.body.classList.contains("racing");
-    document.body.classList.toggle("racing", on);
+  // Has the page follow the race on the board: what rests while it is on, and its end.
+  /** @param {Raced} state */
+  #follow({ race }) {
     const { id = "" } = race.snapshot;
-    const isWatched = id === watched.watch;
-    document.body.classList.toggle("watching", on && isWatched && !watched.key);
-    if (begins) reveal();
+    const { body } = document;
+    const on = isOn(race);
+    const begins = on && !body.classList.contains("racing");
     const pair = isPair(race.snapshot);
+    body.classList.toggle("racing", on);
+    body.classList.toggle("watching", on && this.#isGuestOf(id));
+    if (begins) this.#reveal();
     for (const part of queryAll(document, RESTING)) part.inert = on || pair;
-    film.hidden = pair;
-    if (pair || !isOver(race) || id === over || (isWatched && watched.more)) return;
-    over = id;
+    query(this.#element, ".film").hidden = pair;
+    const { asked } = this.#races;
+    if (pair || !isOver(race) || id === this.#over || (id === asked.race && asked.more)) return;
+    this.#over = id;
     // Offline it would only have gradio load the page again, in the middle of a talk.
-    whenOnline(() => over === id && trigger("over"));
-  });
-
-  // Scrolls a race that begins into sight, below the form's first row, which stays on the screen.
-  function reveal() {
-    const { bottom } = query(element, ".lanes").getBoundingClientRect();
-    if (bottom <= windowHeight()) return;
-    const entry = document.querySelector("#entry")?.clientHeight ?? 0;
-    const board = query(element, ".board");
-    board.style.scrollMarginTop = `${entry}px`;
-    board.scrollIntoView();
+    whenOnline(() => this.#over === id && this.#trigger("over"));
   }
 
-  watchCharts();
-  mountSaving(document, () => board.state.race?.snapshot);
-  mountDropping(element);
-  mountOffline();
-
-  document.addEventListener("photo-finish-press", (event) => {
-    const button = document.getElementById(event.detail);
-    if (button?.checkVisibility()) button.click(); // an embedded board has none
-  });
-
-  // The settings of a race that was not raced from this form can be taken over: its prompt, seed,
-  // lanes and sampling.
-  const useSettings = query(element, ".use-settings");
-  useSettings.hidden = false;
-  useSettings.addEventListener("click", () => {
-    keepTyped();
-    trigger("use", onBoard());
-    document.querySelector("#entry")?.scrollIntoView({ block: "nearest" });
-  });
-
-  // A visitor who watches another one's race bets on it here.
+  // Whether the visitor watches another one's race.
   /** @param {string} race */
-  const isGuestOf = (race) => race === watched.watch && !watched.key;
-  mountBets(element, board, isGuestOf, async ({ race, lane }) => {
-    const options = { method: "POST", body: JSON.stringify({ voter: voter(), lane }) };
-    const answer = await fetch(`${root}/races/${race}/bets`, options).catch(() => null);
-    return answer !== null && answer.ok;
-  });
+  #isGuestOf = (race) => race === this.#races.asked.race && !keyOf(race);
 
-  mountRemote(element, board, root);
-  mountEarlier(element, board, (race) => display(race));
-  mountFilling(element, board, props.fillable, () => trigger("fill", onBoard()));
-  document.addEventListener("photo-finish-swatches", (event) => {
-    if (!board.state.race) return;
-    const { swatches, infilling } = board.state.race.snapshot;
-    const picture = infilling && { known: infilling.known, canvas: board.pictureOf(0) };
-    event.detail(swatches, picture);
-  });
+  // Scrolls a race that begins into sight, below the form's first row, which stays on the screen.
+  #reveal() {
+    const { bottom } = query(this.#element, ".lanes").getBoundingClientRect();
+    if (bottom <= windowHeight()) return;
+    const entry = document.querySelector("#entry")?.clientHeight ?? 0;
+    this.#frame.style.scrollMarginTop = `${entry}px`;
+    this.#frame.scrollIntoView();
+  }
+
+  #joinForm() {
+    mountTyped();
+    mountDropping(this.#element);
+    mountOffline();
+    document.addEventListener("photo-finish-asked", () => (this.#bets = true));
+    document.addEventListener("photo-finish-press", (event) => {
+      const button = document.getElementById(event.detail);
+      if (button?.checkVisibility()) button.click(); // an embedded board has none
+    });
+    // The settings of a race that was not raced from this form can be taken over: its prompt, seed,
+    // lanes and sampling.
+    const useSettings = query(this.#element, ".use-settings");
+    useSettings.hidden = false;
+    useSettings.addEventListener("click", () => {
+      keepTyped();
+      this.#trigger("use", this.#onBoard());
+      document.querySelector("#entry")?.scrollIntoView({ block: "nearest" });
+    });
+    const { fillable } = this.#props;
+    const fill = () => this.#trigger("fill", this.#onBoard());
+    mountFilling(this.#element, this.#board, fillable, fill);
+    document.addEventListener("photo-finish-swatches", (event) => {
+      const { race } = this.#board.state;
+      if (!race) return;
+      const { swatches, infilling } = race.snapshot;
+      const picture = infilling && { known: infilling.known, canvas: this.#board.pictureOf(0) };
+      event.detail(swatches, picture);
+    });
+  }
+
+  #onBoard = () => ({ race: this.#board.state.race?.snapshot.id });
+
+  #joinParts() {
+    watchCharts();
+    mountSaving(document, () => this.#board.state.race?.snapshot);
+    // Its click makes a film; the file is offered below, for another click.
+    query(this.#element, ".film").addEventListener("click", () => {
+      const section = query(document, "#export > button");
+      if (!section.classList.contains("open")) section.click();
+      section.scrollIntoView();
+      this.#trigger("film");
+    });
+    mountRemote(this.#element, this.#board, this.#root);
+    mountEarlier(this.#element, this.#board, (race) => this.#races.give(race));
+    mountBets(this.#element, this.#board, this.#isGuestOf, async ({ race, lane }) => {
+      const options = { method: "POST", body: JSON.stringify({ voter: voter(), lane }) };
+      const answer = await fetch(`${this.#root}/races/${race}/bets`, options).catch(() => null);
+      return answer !== null && answer.ok;
+    });
+  }
 }
 
 /**
@@ -246,12 +247,17 @@ function voter() {
   return voterName;
 }
 
+/** @type {Record<string, string>} the keys of the visitor's races, where the browser keeps none */
+const RACE_KEYS = {};
+
 /**
- * The key by which a race can be stopped. The browser keeps it, so that its page has it again after
- * a reload; "" where the race is another visitor's.
- * @param {Pick<Watched, "watch" | "key">} race
+ * Keeps the key by which a race can be stopped, so that its page has it again after a reload.
+ * @param {string} race @param {string} key
  */
-function keyOf({ watch, key }) {
-  if (key) keep(() => sessionStorage, watch, key);
-  return key || kept(() => sessionStorage, watch);
+function keepKey(race, key) {
+  RACE_KEYS[race] = key;
+  keep(() => sessionStorage, race, key);
 }
+
+/** The key of a race; "" of another visitor's. @param {string} race */
+const keyOf = (race) => RACE_KEYS[race] ?? kept(() => sessionStorage, race);

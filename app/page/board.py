@@ -39,12 +39,13 @@ def race_files(races: Races) -> dict[str, PageFile]:
 
 def board_of(races: Races, script: PageFile, recorded: dict[str, PageFile]) -> gr.HTML:
     return gr.HTML(
-        races.waiting_board().wire(),
+        None,
         html_template=markup(),
         js_on_load=MOUNT_JS,
         apply_default_css=False,
         elem_id="board",
         script=script.path,
+        waiting=races.waiting_board().wire(),
         recorded={name: file.path for name, file in recorded.items()},
         opening=races.recorded.first,
         tours=races.recorded.tours,

@@ -12,7 +12,7 @@ from app.api.visitor import address, session_of
 from app.models.prompt_hints import LISTED, typed_hint
 from app.page.form import Fields
 from app.page.links import notice_of
-from app.races.races import Races, watched
+from app.races.races import Races, board_value
 from app.races.request_values import recorded_values
 from engine.models.supply.card import Prompts
 
@@ -35,7 +35,8 @@ class Events:
 
     def race(self, client: gr.Request, *values: Any) -> dict[str, Any]:
         request = self._races.read(self._form.named(values))
-        return watched(self._races.start(session_of(client), address(client), request), own=True)
+        race = self._races.start(session_of(client), address(client), request)
+        return board_value(race, own=True)
 
     def show(self, race_id: Any, client: gr.Request) -> dict[str, Any]:
         return self._races.show(race_id, session_of(client))
@@ -48,7 +49,7 @@ class Events:
         self._races.stop(race_id, key, session_of(client))
 
     def open_file(self, path: Any, client: gr.Request) -> dict[str, Any]:
-        return self._races.open_file(path, session_of(client), address(client)).wire()
+        return self._races.open_file(path, session_of(client), address(client))
 
     def leave(self, client: gr.Request) -> None:
         self._races.leave(session_of(client))

@@ -42,6 +42,11 @@ class Fields:
         self._names = tuple(components)
         self.components = [unchecked(component) for component in components.values()]
 
+    @property
+    def initial(self) -> dict[str, Any]:
+        """The values that the page is served with, by name."""
+        return {name: each.value for name, each in zip(self._names, self.components, strict=True)}
+
     def component(self, name: str) -> gr.components.Component:
         return self.components[self._names.index(name)]
 

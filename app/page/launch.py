@@ -15,21 +15,12 @@ from app.api.page_blocks import PAGES
 from app.models.model_pool import Device, ModelPool
 from app.workers import zerogpu
 from engine.models.supply.card import ModelError
-from visualize.assets import styles
+from visualize.assets import script, styles
 
 log = logging.getLogger(__name__)
 
 STATIC = Path(__file__).parents[2] / "static"
-# Every word of the page is English, whatever the visitor's browser prefers: gradio would set the
-# page's language to the browser's, and a screen reader would read it with that language's voice.
-# An embedded board's page has a class from its first paint on, so that nothing else is seen.
-HEAD = """<script>{
-  const root = document.documentElement;
-  root.classList.toggle("embed", new URLSearchParams(location.search).get("embed") === "1");
-  const english = () => root.lang === "en" || (root.lang = "en");
-  new MutationObserver(english).observe(root, { attributeFilter: ["lang"] });
-  english();
-}</script>"""
+HEAD = f"<script>{{\n{script('opening.js')}}}</script>"
 FONTS = ["ui-sans-serif", "system-ui", "Helvetica Neue", "Arial", "sans-serif"]
 LAUNCH: dict[str, Any] = {
     "i18n": gr.I18n(en={"common.complete": "Done"}),  # gradio says it and has no word for it

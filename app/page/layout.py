@@ -20,7 +20,7 @@ from app.page.events import Events
 from app.page.fill_in import fill_in
 from app.page.form import OWN_JS, PRIVATE, QUIET, Fields, unchecked
 from app.page.lane_list import lane_list
-from app.page.links import COPY_JS, LINK_JS, Links
+from app.page.links import COPY_JS, LINK_JS, OPEN_JS, QUERY_JS, Links
 from app.page.model_choice import model_choice
 from app.page.own_picture import own_picture
 from app.page.results_panel import results_panel
@@ -35,14 +35,6 @@ from visualize.assets import script
 ASKED_JS = """(...values) => {
   document.dispatchEvent(new Event("photo-finish-asked"));
   return values;
-}"""
-# A prompt that was typed and not raced outlives a reload, gradio's own after a lost connection too;
-# page.js keeps it.
-TYPED_JS = """(prompt) => {
-  const [{ type }] = performance.getEntriesByType("navigation");
-  let typed = "";
-  try { typed = sessionStorage.getItem("photo-finish-typed"); } catch { /* nothing is kept */ }
-  return (type === "reload" && typed) || prompt;
 }"""
 RACE_JS = "() => { document.querySelector('#race').click(); return []; }"
 ROLL_JS = "() => Math.floor(Math.random() * 2 ** 31)"
@@ -95,7 +87,7 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
     with PageBlocks(
         routes=[
             *(file.route() for file in (board_script, classes, *shipped.values())),
-            *race_routes(races.find),
+            *race_routes(races.find, races.replay),
             *remote_routes(Remotes()),
         ],
         calls=api.calls(),
@@ -128,8 +120,8 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
         events, links = Events(races, form), Links(races, form)
         board.use(events.use, None, form.components, **QUIET)
         board.fill(events.fill, None, form.components, **QUIET)
-        autostart, query = gr.State(0), gr.Textbox(visible=False)
-        starts = [go.click, prompt.submit, autostart.change]
+        query = gr.Textbox(visible=False)
+        starts = [go.click, prompt.submit]
         # A race runs in a thread of its own, so none of these takes long, and none waits for
         # another: a hall of visitors may open a link at once.
         at_once: dict[str, Any] = {"concurrency_limit": None, "show_progress": "hidden"}
@@ -154,8 +146,11 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
         shown = [query, link, notice]
         copied = copy.click(links.copy, form.components, shown, js=COPY_JS, **PRIVATE)
         copied.success(None, query, [link, notice], js=LINK_JS, **PRIVATE)
-        loaded = demo.load(links.open, None, [notice, autostart, board, *form.components], **opens)
-        loaded.then(None, prompt, prompt, js=TYPED_JS, **PRIVATE)
+        opened_at, answer = unchecked(gr.Textbox(visible=False)), gr.JSON(visible=False)
+        loaded = demo.load(links.open, opened_at, [notice, answer], js=QUERY_JS, **opens)
+        fields = form.components
+        filled = loaded.then(None, [answer, *fields], fields, js=links.fill_js, **PRIVATE)
+        filled.then(None, answer, None, js=OPEN_JS, **PRIVATE)
         results_panel(races, chosen, board, race_and_key)
 
         demo.unload(events.leave)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import html
-import itertools
-from collections.abc import Iterator
+import json
 from typing import Any
+from urllib.parse import parse_qsl
 
 import gradio as gr
 
 from app.api.visitor import session_of
 from app.page.form import Fields
 from app.races.link import read_link, starts_at_once, write_link
+from app.races.live_race import LiveRace
 from app.races.races import Races
 from app.races.request_values import request_values
 from engine.settings import SettingError
@@ -40,13 +41,17 @@ LINK_JS = """async (query) => {
   return [link, `<p class="notice" role="status">${words}</p>`];
 }"""
 
+# static/opening.js has the rest.
+QUERY_JS = "() => [window.photoFinish.query]"
+FILL_JS = "(answer, ...values) => window.photoFinish.fill(answer, %s, values)"
+OPEN_JS = "(answer) => { window.photoFinish.open(answer); return []; }"
+
 
 class Links:
     """Copies the form into a link, and opens one in the form."""
 
     def __init__(self, races: Races, form: Fields) -> None:
         self._races, self._form = races, form
-        self._starts = itertools.count(1)
 
     def copy(self, *values: Any) -> tuple[str, Any, str]:
         """Updates of the link's query, the field that shows it, and the notice. Raises gr.Error."""
@@ -54,20 +59,25 @@ class Links:
         sampling = self._races.pool.card(request.model).sampling
         return write_link(request, sampling), gr.update(visible=True), ""
 
-    def open(self, request: gr.Request) -> Iterator[list[Any]]:
-        """Updates of the notice, of a number that changes if the race starts at once, of the board
-        and of the form's fields, from the page's address."""
-        query, session = request.query_params.multi_items(), session_of(request)
+    def open(self, address: Any, client: gr.Request) -> tuple[str, dict[str, Any]]:
+        """Answer the page's opening: what its notice says, and what its link asks for.
+
+        `address` is the query that the page was opened with; the address may name another race by
+        now. The answer has the form's values (`form`), whether the race starts at once (`go`), and
+        the id and key of the visitor's own race in progress (`race`, `key`).
+        """
+        query = parse_qsl(str(address).lstrip("?"), keep_blank_values=True)
+        fields, session = dict(query), session_of(client)
         models = {card.name: card.sampling for card in self._races.pool.cards}
-        embedded = request.query_params.get("embed") == "1"
+        embedded = fields.get("embed") == "1"
         notice, starts = "" if embedded else notice_of(self._races.model_note, "status"), False
         values: dict[str, Any] = {}
-        race_id = request.query_params.get("recorded") or request.query_params.get("race")
+        race_id = fields.get("recorded") or fields.get("race")
         kept = self._races.find(race_id, session)
         try:
-            if kept is None and "recorded" in request.query_params:
+            if kept is None and "recorded" in fields:
                 raise SettingError("There is no such recorded race.")
-            default = self._races.default_on(request.query_params.get("model"))
+            default = self._races.default_on(fields.get("model"))
             linked = read_link(query, models, default)
             if linked is not None:
                 self._races.require(linked)
@@ -82,13 +92,14 @@ class Links:
         except SettingError as error:
             text = f"This link cannot be used: {error} The form keeps its own values."
             notice += notice_of(text, "alert")
-        yield [notice, gr.skip(), gr.skip(), *self._form.updates(values)]
-        rest = self._form.updates({})
-        if starts:  # once the form is filled in: gradio says first that the number is another
-            yield [gr.skip(), next(self._starts), gr.skip(), *rest]
-        if kept is not None:
-            board = self._races.show(race_id, session)
-            yield [gr.skip(), gr.skip(), board, *rest]
+        own = isinstance(kept, LiveRace) and self._races.owns(kept, session)
+        race = {"race": kept.id, "key": kept.key} if own else {"race": "", "key": ""}
+        return notice, {"form": values, "go": starts} | race
+
+    @property
+    def fill_js(self) -> str:
+        """The script that fills the form in from the answer to the page's opening."""
+        return FILL_JS % json.dumps(self._form.initial)
 
 
 def notice_of(text: str, role: str) -> str:

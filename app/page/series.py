@@ -11,7 +11,7 @@ from typing import Any
 import gradio as gr
 
 from app.api.visitor import address, session_of
-from app.races.races import Races, user_error, watched
+from app.races.races import Races, board_value, user_error
 from app.settings import SETTINGS
 from engine.race import MAX_SEED, RaceRequest
 from engine.race.request import format_lane
@@ -50,7 +50,7 @@ def race_series(
         live = races.start(session, address(client), replace(request, seed=seed))
         last = seed == first + count - 1
         try:
-            yield watched(live, own=True, more=not last), None, traces
+            yield board_value(live, own=True, more=not last), None, traces
             while not live.wait(LOOK_SECONDS):
                 yield gr.skip(), None, traces
         finally:

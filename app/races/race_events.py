@@ -6,6 +6,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import AsyncIterator, Callable
 
+from anyio import CapacityLimiter, to_thread
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -14,6 +15,7 @@ from starlette.routing import Route
 from app.races.event_stream import GZIP, EventStream
 from app.races.live_race import LiveRace
 from app.races.race_table import StoredRace
+from visualize.board.snapshot import Snapshot
 
 # They ask a proxy not to hold events back, and a cache not to keep them.
 HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
@@ -31,15 +33,22 @@ class Bet(BaseModel):
     lane: int = Field(ge=0, lt=64)
 
 
-def race_routes(find: Find) -> list[Route]:
-    """The stream of a race by its id, and where bets on it are placed. A race that is over is one
-    event; one that is not kept is answered with 204, after which no browser asks again."""
+def race_routes(find: Find, replay: Callable[[StoredRace], Snapshot]) -> list[Route]:
+    """Return the routes of a race's stream, by its id, and of the bets on it.
+
+    A race that is over is one event, its `replay`. One that is not kept is answered with 204, after
+    which no browser asks again.
+    """
+    one_at_a_time = CapacityLimiter(1)  # a replay takes a processor from the lanes that race
+
+    async def over(race: StoredRace) -> AsyncIterator[bytes]:
+        yield await to_thread.run_sync(_only_event, replay, race, limiter=one_at_a_time)
 
     async def events(request: Request) -> Response:
         race = find(request.path_params["race"])
         if race is None:
             return Response(status_code=204)
-        chunks: AsyncIterator[bytes] = race.stream() if isinstance(race, LiveRace) else _over(race)
+        chunks: AsyncIterator[bytes] = race.stream() if isinstance(race, LiveRace) else over(race)
         headers = dict(HEADERS)
         if "gzip" in request.headers.get("accept-encoding", ""):
             headers["Content-Encoding"] = "gzip"
@@ -65,11 +74,11 @@ def race_routes(find: Find) -> list[Route]:
     ]
 
 
-async def _over(race: StoredRace) -> AsyncIterator[bytes]:
+def _only_event(replay: Callable[[StoredRace], Snapshot], race: StoredRace) -> bytes:
     events = EventStream()
-    events.add("snapshot", 0, race.replay())
+    events.add("snapshot", 0, replay(race))
     events.close()
-    yield b"".join(events.chunks)
+    return b"".join(events.chunks)
 
 
 async def _plain(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

@@ -3,6 +3,7 @@ page."""
 
 from __future__ import annotations
 
+import functools
 import logging
 import random
 from collections.abc import Mapping
@@ -58,6 +59,7 @@ class Races:
         self._table = RaceTable(SETTINGS.kept_races)
         self._queue = FairQueue(SETTINGS.queue_size, pool.at_once, report=pool.report_waiting)
         self._runner = RaceRunner(pool, self._queue, self._table)
+        self._last_replay = functools.lru_cache(maxsize=1)(StoredRace.replay)
 
     def _lanes(self, model: str) -> tuple[Lane, ...]:
         return tuple(Lane(name) for name in self.pool.lanes(model))
@@ -135,32 +137,39 @@ class Races:
         return race
 
     def show(self, race_id: Any, session: str) -> dict[str, Any]:
-        """The board's value with a race: its recording, or what is to be watched. Stops the
-        visitor's own race in progress where this is another one. Raises gr.Error."""
+        """Return the board's value with a race that is kept.
+
+        Stops the visitor's own race in progress where this is another one. Raises gr.Error where
+        the race is not kept.
+        """
         race = self.find(race_id, session)
         if race is None:
             raise gr.Error(NOT_KEPT, print_exception=False)
         self._give_way(session, race)
-        if isinstance(race, LiveRace):
-            return watched(race, self.owns(race, session))
-        replay = self.recorded.replay(race.id) if race.id in self.recorded else race.replay()
-        return replay.wire()
+        return board_value(race, self.owns(race, session))
 
-    def open_file(self, path: Any, session: str, address: str) -> Snapshot:
-        """Puts the race of a visitor's file on the board. A bad file leaves the board as it was."""
+    def replay(self, race: StoredRace) -> Snapshot:
+        """Return a race that is over as one snapshot; of kept races the last one is at hand."""
+        shipped = race.id in self.recorded
+        return self.recorded.replay(race.id) if shipped else self._last_replay(race)
+
+    def open_file(self, path: Any, session: str, address: str) -> dict[str, Any]:
+        """Keep the race of a visitor's file and return the board's value with it.
+
+        Raises gr.Error where the file holds no race: the board stays as it was.
+        """
         try:
-            race, board = read_upload(self._opened, path)
+            race = read_upload(self._opened, path)
         except TraceError as error:
             raise user_error(error) from error
         except (TypeError, ValueError, OSError) as error:
             raise gr.Error("There is no file to open.", print_exception=False) from error
         self._give_way(session, race)
         self._table.put(session, address, race)
-        return board
+        return board_value(race)
 
-    def _opened(self, path: Any) -> tuple[StoredRace, Snapshot]:
-        """The race of a file, and the board with it. Raises TraceError, and what a file raises that
-        is not there."""
+    def _opened(self, path: Any) -> StoredRace:
+        """Read the race of a file. Raises TraceError, and OSError where there is no file."""
         file = Path(path)
         if file.stat().st_size > MAX_FILE_BYTES:
             raise TraceError(
@@ -174,7 +183,8 @@ class Races:
                 f"The race takes {race.bytes / 2**20:.0f} MB of memory; this page keeps"
                 f" {MAX_BYTES // 2**20} of each visitor."
             )
-        return race, race.replay()
+        self.replay(race)  # a race that cannot be drawn is not kept; the page asks for it next
+        return race
 
     def stop(self, race_id: Any, key: Any, session: str) -> None:
         """Stops a race for the page that began it. That page has the race's key, and keeps it when
@@ -185,8 +195,8 @@ class Races:
                 raise gr.Error(NOT_YOURS, print_exception=False)
             race.stop()
 
-    def owns(self, race: LiveRace, session: str) -> bool:
-        """Whether this visitor began the race; others only watch it."""
+    def owns(self, race: LiveRace | StoredRace, session: str) -> bool:
+        """Whether this is the visitor's own race in progress; others only watch it."""
         return race is self._table.live(session)
 
     def leave(self, session: str) -> None:
@@ -218,10 +228,16 @@ class Races:
             return ""
 
 
-def watched(race: LiveRace, own: bool, more: bool = False) -> dict[str, Any]:
-    """The board's value, for gradio, where the page is to watch a race: its id, its key if it is
-    the visitor's own, and whether another one follows it at once."""
-    return {"watch": race.id, "key": race.key if own else "", "more": more}
+def board_value(
+    race: LiveRace | StoredRace, own: bool = False, more: bool = False
+) -> dict[str, Any]:
+    """Return the board's value in gradio: the id by which the page asks for the race.
+
+    `key` stops the race and is empty of another visitor's; `more` says that another race follows
+    at once.
+    """
+    key = race.key if own and isinstance(race, LiveRace) else ""
+    return {"race": race.id, "key": key, "more": more}
 
 
 def user_error(error: Exception) -> gr.Error:

@@ -2,26 +2,17 @@
 // through time, and draws it.
 
 import { bindControls } from "../controls/controls.js";
-import {
-  copyEmbed,
-  copyLink,
-  embedOf,
-  isLinked,
-  readMoment,
-  shareLink,
-  writeMoment,
-} from "../controls/moment.js";
-import { finder, query, windowHeight } from "../dom.js";
+import { bindSharing, isLinked, readMoment } from "../controls/moment.js";
+import { addressQuery, finder, query, windowHeight } from "../dom.js";
 import { makeCards } from "../lanes/cards.js";
 import { lastOf } from "../numbers.js";
 import { listPromises } from "../panels/legend.js";
 import { bindModelled } from "../panels/modelled_panel.js";
-import { outcomeOf } from "../panels/results.js";
 import { mountSpeakerLink } from "../stage/speaker_link.js";
 import { mountStage } from "../stage/stage.js";
 import { mountTour } from "../tour/tour.js";
 import { hasRace, isOn, isOver } from "../trace/replay.js";
-import { continues, readRace } from "../trace/step_table.js";
+import { readRace } from "../trace/step_table.js";
 import { announceStart } from "./announce.js";
 import { bindDrawing } from "./drawing.js";
 import { Pictures, onFrame, takeNewest } from "./intake.js";
@@ -34,167 +25,173 @@ import { applyChange, newState, remodel } from "./state.js";
 const MOVES_BY_HAND = ["step", "t", "live", "playing"];
 
 /**
- * Mounts the board in `root`. `watch(callback)` calls back with each snapshot; `tours`, if there is
- * one, asks for the races of the tour, which then come as snapshots.
- * @param {HTMLElement} root @param {Tours} [tours] @returns {Board}
- * @param {(callback: (value: Shown) => void) => void} watch
+ * The board in `root`. `tours`, if there is one, asks for the races of the tour.
+ * @implements {Board}
  */
-export function mountBoard(root, watch, tours) {
-  const board = query(root, ".board");
-  const part = finder(board);
-  const state = newState();
-  const playback = new Playback(state);
-  const pictures = new Pictures();
+export class MountedBoard {
+  state = newState();
+  #frame;
+  #part;
+  #playback = new Playback(this.state);
+  #pictures = new Pictures();
+  #controls;
+  #drawing;
+  #tour;
   /** @type {((state: Raced) => void)[]} */
-  const listeners = [];
+  #listeners = [];
   /** @type {Card[]} */
-  let cards = [];
-  let moment = location.search; // the page's address, which may name a moment of the first race
-  let waiting = false; // whether a recorded race waits until its lanes are in view
-  let scheduled = false; // whether a frame is
-  let changed = false; // whether more than the instant has changed since the last frame
-
-  /** @type {Board} */
-  const handle = {
-    state,
-    go,
-    onChange: (callback) => void listeners.push(callback),
-    pictureOf: (lane) => cards[lane].picture.canvas,
-    tours,
-  };
-  const controls = bindControls(board, handle);
-  const drawModelled = bindModelled(part("modelled-panel"), handle);
-  const drawing = bindDrawing(board, { drawControls: controls.drawControls, drawModelled });
-  const tour = mountTour(root, handle);
-  const resized = new ResizeObserver(() => {
-    arrange();
-    refresh();
+  #cards = [];
+  #moment = addressQuery(); // what the page's address says of its first race
+  #waits = false; // whether a recorded race waits until its lanes are in view
+  #isScheduled = false; // whether a frame is
+  #isChanged = false; // whether more than the instant has changed since the last frame
+  #resized = new ResizeObserver(() => {
+    this.#arrange();
+    this.#refresh();
   });
-  const inView = viewObserver(() => {
-    if (waiting) go({ playing: true });
+  #inView = viewObserver(() => {
+    if (this.#waits) this.go({ playing: true });
   });
 
-  // Puts a snapshot on the board; what is drawn of it has its pictures already.
-  /** @param {Shown} value */
-  async function adopt(value) {
-    const previous = state.race;
-    const fresh = !previous || !continues(value, previous);
-    await pictures.paint(value);
-    const race = readRace(value, previous);
-    playback.follow(race, fresh);
-    remodel(state, race.lanes, state.costs);
-    if (fresh) begin(race);
-    if (previous?.snapshot.id !== value.id && isOn(race)) announceStart(part("live"), value);
-    openMoment();
-    tour.begin();
-    refresh();
+  /** @param {HTMLElement} root @param {Tours} [tours] */
+  constructor(root, tours) {
+    this.tours = tours;
+    this.#frame = query(root, ".board");
+    this.#part = finder(this.#frame);
+    this.#controls = bindControls(this.#frame, this);
+    this.#drawing = bindDrawing(this.#frame, {
+      drawControls: this.#controls.drawControls,
+      drawModelled: bindModelled(this.#part("modelled-panel"), this),
+    });
+    this.#tour = mountTour(root, this);
+    const theme = new MutationObserver(() => this.#refresh());
+    theme.observe(document.body, { attributeFilter: ["class"] });
+    bindSharing(this.#part, this.state);
+    mountStage(this.#frame, this, this.#tour);
+    answerMessages(this);
+    mountSpeakerLink(this, this.#tour);
   }
 
-  // A new race is on the board. A recorded one plays by itself once it is seen, unless the visitor
-  // likes things still.
-  /** @param {Race} race */
-  function begin(race) {
-    const { snapshot } = race;
-    const template = part("lane-template", HTMLTemplateElement);
-    cards = makeCards(part("lanes"), template, snapshot.lanes, pictures.lanes);
-    controls.bindLanes(cards);
-    listPromises(part("promises"), snapshot);
-    delete part("finish").dataset.built;
-    const plays = snapshot.recorded && !isStill();
-    playback.begin(plays);
-    drawing.begin(race, plays);
-    state.hidden = new Set();
-    state.cell = null;
-    state.stepping = null;
-    state.against = null;
-    waiting = plays;
-    inView.unobserve(part("lanes"));
-    if (plays) inView.observe(part("lanes"));
-    resized.disconnect();
-    for (const card of cards) resized.observe(card.canvas);
-    arrange();
-  }
-
-  // Goes to the moment in the page's address, once all of its race has been shown.
-  function openMoment() {
-    if (!moment || !hasRace(state) || !isOver(state.race)) return;
-    if (!isLinked(state.race.snapshot.link ?? "", moment)) return;
-    const asked = moment;
-    moment = "";
-    go(readMoment(asked, state.race));
-  }
+  /** Puts a race on the board, or what is new of it. Resolves once the board has drawn it. */
+  show = takeNewest((value) => this.#adopt(value));
 
   /** @param {Change} change */
-  function go(change) {
-    if (MOVES_BY_HAND.some((name) => name in change)) waiting = false;
-    if (applyChange(state, playback, change)) arrange();
-    refresh();
+  go = (change) => {
+    if (MOVES_BY_HAND.some((name) => name in change)) this.#waits = false;
+    if (applyChange(this.state, this.#playback, change)) this.#arrange();
+    this.#refresh();
+  };
+
+  /** @param {(state: Raced) => void} callback is called when more than the instant was drawn */
+  onChange = (callback) => void this.#listeners.push(callback);
+
+  /** @param {number} lane */
+  pictureOf = (lane) => this.#cards[lane].picture.canvas;
+
+  // Takes in a snapshot; what is drawn of it has its pictures already.
+  /** @param {Shown} value */
+  async #adopt(value) {
+    const previous = this.state.race;
+    await this.#pictures.paint(value);
+    const race = readRace(value, previous);
+    this.#playback.follow(race, race.fresh);
+    remodel(this.state, race.lanes, this.state.costs);
+    const isAnother = !previous || previous.snapshot.id !== value.id;
+    if (race.fresh) this.#setOut(race);
+    if (isAnother) this.#begin(race);
+    if (isAnother && isOn(race)) announceStart(this.#part("live"), value);
+    this.#openMoment();
+    this.#tour.begin();
+    this.#refresh();
   }
 
-  function arrange() {
-    if (hasRace(state)) layOut(part("lanes"), state, cards);
+  // Lays out the lanes of a race: of another one, or of this one once its cells are known.
+  /** @param {Race} race */
+  #setOut(race) {
+    const { snapshot } = race;
+    const template = this.#part("lane-template", HTMLTemplateElement);
+    const { lanes } = this.#pictures;
+    this.#cards = makeCards(this.#part("lanes"), template, snapshot.lanes, lanes);
+    this.#controls.bindLanes(this.#cards);
+    listPromises(this.#part("promises"), snapshot);
+    delete this.#part("finish").dataset.built;
+    this.#resized.disconnect();
+    for (const card of this.#cards) this.#resized.observe(card.canvas);
+    this.#arrange();
   }
 
-  function refresh() {
-    changed = true;
-    schedule();
+  // Begins at a race's start. A recorded one plays by itself once it is seen, unless the visitor
+  // likes things still.
+  /** @param {Race} race */
+  #begin(race) {
+    const plays = race.snapshot.recorded && !isStill();
+    this.#playback.begin(plays);
+    this.#drawing.begin(race, plays);
+    Object.assign(this.state, { hidden: new Set(), cell: null, stepping: null, against: null });
+    this.#waits = plays;
+    this.#inView.unobserve(this.#part("lanes"));
+    if (plays) this.#inView.observe(this.#part("lanes"));
+    this.#arrange();
   }
 
-  function schedule() {
-    if (scheduled) return;
-    scheduled = true;
-    onFrame(frame);
+  // Goes to the moment in the page's address, once all of its race has been shown. A file has one
+  // race, which has no link.
+  #openMoment() {
+    const { race } = this.state;
+    const moment = this.#moment;
+    if (!moment || !race || !isOver(race)) return;
+    const { link } = race.snapshot;
+    if (link !== undefined && !isLinked(link, moment)) return;
+    this.#moment = "";
+    this.go(readMoment(moment, race));
   }
 
-  function frame() {
-    scheduled = false;
-    if (!hasRace(state)) return;
-    const { live } = state;
-    if (playback.advance()) {
-      if (playback.end()) {
-        changed = true;
-        openMoment();
+  #arrange() {
+    if (hasRace(this.state)) layOut(this.#part("lanes"), this.state, this.#cards);
+  }
+
+  #refresh() {
+    this.#isChanged = true;
+    this.#schedule();
+  }
+
+  #schedule() {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    onFrame(() => this.#move());
+  }
+
+  // Moves on to now, and draws where that changes anything.
+  #move() {
+    this.#isScheduled = false;
+    if (!hasRace(this.state)) return;
+    const { live } = this.state;
+    if (this.#playback.advance()) {
+      if (this.#playback.end()) {
+        this.#isChanged = true;
+        this.#openMoment();
       }
-      draw(changed || live !== state.live);
+      this.#draw(this.#isChanged || live !== this.state.live);
     }
-    if (state.playing || playback.isBehind) schedule();
+    if (this.state.playing || this.#playback.isBehind) this.#schedule();
   }
 
   // Draws all of the board, or what follows from the instant.
   /** @param {boolean} all */
-  function draw(all) {
-    if (!hasRace(state)) return;
-    changed = false;
-    playback.settle();
+  #draw(all) {
+    if (!hasRace(this.state)) return;
+    this.#isChanged = false;
+    this.#playback.settle();
     const frame = {
-      cards,
-      swatches: pictures.swatches,
-      length: playback.scale(state),
-      rate: isStill() ? 0 : playback.rate,
+      cards: this.#cards,
+      swatches: this.#pictures.swatches,
+      length: this.#playback.scale(this.state),
+      rate: isStill() ? 0 : this.#playback.rate,
       all,
     };
-    if (drawing.draw(state, frame)) for (const callback of listeners) callback(state);
+    const { state } = this;
+    if (this.#drawing.draw(state, frame)) for (const callback of this.#listeners) callback(state);
   }
-
-  new MutationObserver(refresh).observe(document.body, { attributeFilter: ["class"] }); // the theme
-  part("moment").addEventListener("click", () => {
-    if (hasRace(state)) copyLink(part("moment"), writeMoment(state));
-  });
-  part("embed").addEventListener("click", () => {
-    if (!hasRace(state)) return;
-    copyEmbed(part("embed"), embedOf(state.race.snapshot.prompt, writeMoment(state)));
-  });
-  part("share").addEventListener("click", () => {
-    if (!hasRace(state)) return;
-    const { prompt } = state.race.snapshot;
-    const text = `${prompt}. ${outcomeOf(state.race)}`;
-    shareLink(part("share"), text, writeMoment(state));
-  });
-  mountStage(board, handle, tour);
-  answerMessages(handle);
-  mountSpeakerLink(handle, tour);
-  watch(takeNewest(adopt));
-  return handle;
 }
 
 /**

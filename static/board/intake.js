@@ -13,31 +13,40 @@ export function onFrame(act) {
 }
 
 /**
- * Calls `adopt` with the newest snapshot, once a frame at most. Snapshots that another one has
- * overtaken by then are left out.
+ * Calls `adopt` with the newest snapshot, once a frame at most, and leaves out snapshots that a
+ * newer one has overtaken by then. Each call's promise resolves in the frame after its snapshot, or
+ * the newer one, was adopted.
  * @param {(value: Shown) => Promise<void>} adopt
  */
 export function takeNewest(adopt) {
   /** @type {Shown | null} */
   let pending = null;
+  /** @type {((value: void) => void)[]} */
+  let callers = [];
   let taking = false;
 
-  /** @param {Shown | null} value */
-  return async function take(value) {
-    if (!value) return;
-    pending = value;
-    if (taking) return;
+  async function takeAll() {
     taking = true;
     try {
       while (pending) {
-        const next = pending;
-        pending = null;
+        const [next, told] = [pending, callers];
+        [pending, callers] = [null, []];
         await adopt(next);
         await new Promise(onFrame);
+        for (const resolve of told) resolve();
       }
     } finally {
       taking = false;
     }
+  }
+
+  /** @param {Shown} value @returns {Promise<void>} */
+  return (value) => {
+    pending = value;
+    /** @type {Promise<void>} */
+    const taken = new Promise((resolve) => void callers.push(resolve));
+    if (!taking) takeAll();
+    return taken;
   };
 }
 

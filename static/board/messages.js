@@ -1,7 +1,7 @@
 // Messages between the board and the page that shows it in a frame, a slide or an article: what may
 // be sent and what is answered stands in docs/embedding.md.
 
-import { lengthOf, isOn, stepsShown } from "../trace/replay.js";
+import { hasRace, isOn, lengthOf, stepsShown } from "../trace/replay.js";
 
 const MEASURED = /** @type {const} */ (["seconds", "passes"]); // the clocks that a race was run by
 const WRONG =
@@ -29,13 +29,12 @@ export function readMessage(data) {
 }
 
 /**
- * How the board stands, of its lanes those that are shown; `race` is null until there is one.
- * @param {State} state
+ * How the board stands, of its lanes those that are shown.
+ * @param {Raced} state
  */
 export function stateMessage(state) {
   const { race, clock, t, layer, live } = state;
-  if (!race) return { photoFinish: "state", race: null };
-  const steps = stepsShown({ ...state, race });
+  const steps = stepsShown(state);
   const lanes = race.lanes.flatMap(({ title, decoder, total, steps: made }, i) => {
     if (state.hidden.has(i)) return [];
     const last = steps[i] ? made[steps[i] - 1] : null;
@@ -60,17 +59,21 @@ export function stateMessage(state) {
 
 /**
  * Plays the board as the page around its frame says, and answers that page alone. It hears once
- * that there is a race to play; once it has asked for something, it hears of every change.
+ * that a race is on the board; what it asked for earlier is done then. Once it has asked for
+ * something, it hears of every change.
  * @param {Board} board
  */
 export function answerMessages({ state, go, onChange }) {
   const { parent } = window;
   if (parent === window) return;
   let ready = false;
+  /** @type {Change[]} what was asked for before a race was on the board */
+  const held = [];
   let target = ""; // the origin that the answers are for
   let sent = ""; // what was sent last
 
   function tell() {
+    if (!hasRace(state)) return;
     const answer = stateMessage(state);
     const text = JSON.stringify(answer);
     if (!target || text === sent) return;
@@ -87,16 +90,19 @@ export function answerMessages({ state, go, onChange }) {
       if (!change) return;
       target = asker;
       sent = ""; // whoever asks is answered
-      if (Object.keys(change).length) go(change);
+      if (!ready) held.push(change);
+      else if (Object.keys(change).length) go(change);
       else tell();
     } catch (error) {
       if (!(error instanceof RangeError)) throw error;
       parent.postMessage({ photoFinish: "error", error: error.message }, asker);
     }
   });
-  onChange(() => {
+  onChange(({ race }) => {
+    if (!race.snapshot.prompt) return; // the board waits for a race
     if (!ready) parent.postMessage({ photoFinish: "ready" }, "*"); // it says nothing of the race
     ready = true;
+    for (const change of held.splice(0)) go(change);
     tell();
   });
 }

@@ -135,6 +135,7 @@ interface Acts {
 
 interface Board {
   state: State;
+  show(value: Shown): Promise<void>; // resolves once it is drawn
   go(change: Change): void;
   onChange(callback: (state: Raced) => void): void;
   pictureOf(lane: number): HTMLCanvasElement;

@@ -5,7 +5,8 @@ import { make, query } from "../dom.js";
 import { isKnown } from "../numbers.js";
 import { LAYERS } from "../trace/layers.js";
 import { fitCosts, presetsOf } from "../trace/modelled_clock.js";
-import { CLOCKS, clockAt, isOver, stepAt } from "../trace/replay.js";
+import { outcomeOf } from "../panels/results.js";
+import { CLOCKS, clockAt, hasRace, isOver, stepAt } from "../trace/replay.js";
 import { isAtEnd, stepOf } from "./controls.js";
 
 const LARGEST_COST = 1; // second of a cost, as the panel's sliders have it
@@ -132,11 +133,27 @@ export function readMoment(asked, { snapshot, lanes, cells }) {
 }
 
 /**
+ * Has the buttons of a race's links hand them out: to a moment, to share, and to embed.
+ * @param {Card["part"]} part of the board @param {State} state
+ */
+export function bindSharing(part, state) {
+  /** @param {string} name @param {(button: HTMLElement, state: Raced) => unknown} act */
+  const bind = (name, act) =>
+    part(name).addEventListener("click", () => hasRace(state) && act(part(name), state));
+  bind("moment", (button, raced) => copyLink(button, writeMoment(raced)));
+  bind("embed", (button, raced) => copyEmbed(button, raced));
+  bind("share", (button, raced) => {
+    const { prompt } = raced.race.snapshot;
+    return shareLink(button, `${prompt}. ${outcomeOf(raced.race)}`, writeMoment(raced));
+  });
+}
+
+/**
  * Hands a link to what the browser shares with, or copies it where there is no such thing.
  * @param {HTMLElement} button which says what has been done @param {string} text
  * @param {string} moment the link's query
  */
-export async function shareLink(button, text, moment) {
+async function shareLink(button, text, moment) {
   const shared = { title: "Photo Finish", text, url: linkTo(moment) };
   if (!navigator.canShare?.(shared)) return copyLink(button, moment);
   await navigator.share(shared).catch(() => {}); // the visitor may think better of it
@@ -164,9 +181,10 @@ export function embedOf(prompt, moment) {
 
 /**
  * Copies the text of an embedded board, or shows it where the browser does not let it be copied.
- * @param {HTMLElement} button which says what has been done @param {string} text
+ * @param {HTMLElement} button which says what has been done @param {Raced} state
  */
-export async function copyEmbed(button, text) {
+async function copyEmbed(button, state) {
+  const text = embedOf(state.race.snapshot.prompt, writeMoment(state));
   if (await copied(text)) sayOn(button, "Copied");
   else prompt("The embedded board, to copy:", text);
 }
@@ -190,7 +208,7 @@ function sayOn(button, text) {
  * @param {HTMLElement} button which says what has been done
  * @param {string} moment the link's query
  */
-export async function copyLink(button, moment) {
+async function copyLink(button, moment) {
   const link = linkTo(moment);
   if (await copied(link)) return sayOn(button, "Copied");
   history.replaceState(null, "", link);

@@ -67,16 +67,35 @@ type Fills = "below" | "any";
 /** Of the models that can fill in, the grid and the codes of their pictures, and what they fill in. */
 type Fillable = Record<string, [rows: number, columns: number, codes: number, fills: Fills]>;
 
-/** A race in progress, which gradio gives to the board in the place of a snapshot. */
-interface Watched {
-  watch: string; // its id
+/** A race that is asked for: what gradio gives to the board (`board_value` in app/races/races.py). */
+interface Asked {
+  race: string; // its id
   key: string; // by which it can be stopped; "" of another visitor's
   more: boolean; // another one follows it at once
 }
 
+/** The visitor's own race in progress, once the page's opening is answered; else both are "". */
+interface Opened {
+  race: string;
+  key: string;
+}
+/** The answer to the page's opening (`Links.open` in app/page/links.py). */
+type Opening = Opened & { form: Record<string, unknown>; go: boolean };
+
+/** What the page's head keeps (opening.js). */
+interface Window {
+  photoFinish: {
+    query: string; // that the page was opened with
+    opened: Promise<Opened>;
+    fill(answer: Opening | null, initial: Record<string, unknown>, values: unknown[]): unknown[];
+    open(answer: Opening | null): void;
+  };
+}
+
 /** What gradio gives to the board. */
 interface PageProps {
-  value: Snapshot | Watched;
+  value: Asked | null;
+  waiting: Snapshot; // the board while it has no race
   opening: string | null; // the id of the recorded race that the page opens with
   recorded: Record<string, string>; // addresses of recorded races, by their ids
   tours: TourRaces;

@@ -2,7 +2,7 @@
 
 import { isResting } from "../controls/keys.js";
 import { addressQuery, make, promptField, query, queryAll, say, templateCopy } from "../dom.js";
-import { clockName } from "../numbers.js";
+import { clockName, lastOf } from "../numbers.js";
 import { layerOf } from "../trace/layers.js";
 import { isOn } from "../trace/replay.js";
 import { tourOf } from "./chapters.js";
@@ -299,7 +299,7 @@ export function mountTour(root, board) {
     const chapter = shown();
     if (!tour || !chapter) return null;
     const { title, lines, say: words } = chapter;
-    const count = `${tour.at + 1} of ${tour.chapters.length}`;
+    const count = numberOf(chapter, tour.chapters);
     return { count, title, lines, say: words, next: tour.chapters[tour.at + 1]?.title ?? "" };
   }
   return { move, turn, notes, begin };
@@ -342,9 +342,7 @@ function drawChapter(
   const page = query(templateCopy(template), "*");
   /** @param {string} name */
   const part = (name) => query(page, `.chapter-${name}`);
-  // The number of its place: a race of one's own may have no example of a chapter before it.
-  const count = `${at + 1} of ${chapters.length}`;
-  const texts = { number: at + 1, title, reference, count };
+  const texts = { number, title, reference, count: numberOf(chapter, chapters) };
   for (const [name, text] of Object.entries(texts)) part(name).textContent = String(text);
   part("text").replaceChildren(...lines.map((line) => make("p", line)));
   if (test) part("text").prepend(draftPicture(test));
@@ -373,6 +371,12 @@ function drawChapter(
   panel.replaceChildren(page);
   if (focused) (queryAll(panel, `.${focused}:not(:disabled)`)[0] ?? part("leave")).focus();
 }
+
+/**
+ * A chapter's number among all, as links count them. A race of one's own may leave some out.
+ * @param {Chapter} chapter @param {Found["chapters"]} chapters
+ */
+const numberOf = ({ number }, chapters) => `${number} of ${lastOf(chapters).number}`;
 
 /** @param {Found["missing"]} missing */
 function missingWords(missing) {

@@ -85,9 +85,15 @@ export class StepTable {
     return this.known[cell] >= 0 ? this.known[cell] : null;
   }
 
-  /** Whether a lane of a snapshot goes on where this one stands. @param {LaneSnapshot} wire */
+  /**
+   * Whether a lane of a snapshot of the same race has at least the rows that are here: rows are
+   * added to a table and never change.
+   * @param {LaneSnapshot} wire
+   */
   precedes({ table }) {
-    return Object.entries(this.tables).every(([name, rows]) => table[name].startsWith(rows.text));
+    return Object.entries(this.tables).every(
+      ([name, rows]) => table[name].length >= rows.text.length,
+    );
   }
 
   /** @param {LaneSnapshot} wire */
@@ -378,7 +384,7 @@ export class StepTable {
 
 /**
  * Reads a snapshot. Where it goes on from `previous`, the race so far, it takes over its lanes and
- * decodes only what has been added; `fresh` says that it is another race.
+ * decodes only what has been added; `fresh` says that its lanes are set out anew.
  * @param {Snapshot} snapshot @param {Race | null} previous @returns {Race}
  */
 export function readRace(snapshot, previous) {
@@ -393,18 +399,18 @@ export function readRace(snapshot, previous) {
   return { snapshot, grid: snapshot.grid, cells, lanes, fresh };
 }
 
-/**
- * Whether a snapshot is of the same race, and later. The cells are known only once it has begun.
- * @param {Snapshot} snapshot @param {Race} race
- */
-export function continues(snapshot, { snapshot: before, lanes }) {
+// Whether the lanes of a race go on in a snapshot. Its cells are known only once it has begun: then
+// its lanes are set out anew.
+/** @param {Snapshot} snapshot @param {Race} race */
+function continues(snapshot, { snapshot: before, lanes }) {
   return (
     snapshot.id === before.id &&
-    snapshot.seq >= before.seq &&
-    String(snapshot.cells) === String(before.cells) &&
+    isSame(snapshot.cells, before.cells) &&
     snapshot.lanes.every(
-      (wire, i) =>
-        String(wire.own_cells) === String(before.lanes[i].own_cells) && lanes[i].precedes(wire),
+      (wire, i) => isSame(wire.own_cells, lanes[i].own_cells) && lanes[i].precedes(wire),
     )
   );
 }
+
+/** @param {number[]} a @param {number[]} b */
+const isSame = (a, b) => a === b || (a.length === b.length && a.every((x, i) => x === b[i]));

@@ -77,7 +77,7 @@ class Site:
         last = max(i for i, line in enumerate(lines) if line.startswith("event: "))
         event, data = lines[last][7:], json.loads(lines[last + 1][6:])
         watched = event == "complete" and name == "board" and isinstance(data[0], dict)
-        return self._watch(data[0]["watch"]) if watched else (event, data)
+        return self._watch(data[0]["race"]) if watched else (event, data)
 
     def _watch(self, race: str) -> tuple[str, Any]:
         """A race from its stream, to its end: how it is kept; ("error", its message) where it is

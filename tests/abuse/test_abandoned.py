@@ -43,7 +43,7 @@ def leave_in_the_race(site: Site) -> None:
     """Watches it, and hangs up after a step."""
     with listen(site) as events:
         line = next(line for line in events.iter_lines() if "process_completed" in line)
-    race = json.loads(line.removeprefix("data: "))["output"]["data"][0]["watch"]
+    race = json.loads(line.removeprefix("data: "))["output"]["data"][0]["race"]
     with site.client.stream("GET", f"/races/{race}/events") as events:
         next(line for line in events.iter_lines() if line == "event: update")
 

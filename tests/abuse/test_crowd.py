@@ -117,10 +117,10 @@ async def hall(site: Site) -> tuple[list[str], list[str]]:
             output = await ask(prompt)
             if "data" not in output:
                 return words(output)
-            return await Page(client).watch(output["data"][0]["watch"])
+            return await Page(client).watch(output["data"][0]["race"])
 
         with held(site.model):
-            race = (await ask("the race of the hall"))["data"][0]["watch"]
+            race = (await ask("the race of the hall"))["data"][0]["race"]
             own = asyncio.create_task(Page(client).watch(race))
             visitors = [asyncio.create_task(visit(f"apple {i}")) for i in range(VISITORS)]
             watchers = [asyncio.create_task(watch(race)) for _ in range(WATCHERS)]

@@ -213,7 +213,7 @@ def open_page(browser: Browser, warm: BrowserContext) -> Iterator[Callable[..., 
             reduced_motion="reduce" if still else "no-preference",
         )
         page.goto(url + query)
-        page.wait_for_selector(".board .lane:not([hidden])")  # a link may hide the first
+        page.wait_for_selector("html[data-opened]")
         return page
 
     yield opened

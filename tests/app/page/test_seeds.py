@@ -30,7 +30,7 @@ def test_the_lanes_of_a_race_race_from_several_seeds(races: Races, model) -> Non
     raced(races, prompt="octopus", lanes=("gsd",))  # another race, which is not meant
     found = list(race_seeds(races, first.id, 4.0, CLIENT))  # as a browser sends a number
     boards, tables = changes(found, 0), changes(found, 1)
-    kept = [races.kept(board["watch"], SESSION).recording.trace.header for board in boards]
+    kept = [races.kept(board["race"], SESSION).recording.trace.header for board in boards]
     assert [header.seed for header in kept] == [7, 8, 9, 10]
     assert [lane.decoder for lane in kept[-1].lanes] == ["ar", "sjd"]
     # What is drawn of a race that is over would be charged to the next.
@@ -53,7 +53,7 @@ def test_a_race_that_is_stopped_ends_the_series(races: Races, model) -> None:
         found.append(next(series))
     while len(boards := changes(found, 0)) < 2:
         found.append(next(series))
-    races.stop(boards[-1]["watch"], boards[-1]["key"], "")
+    races.stop(boards[-1]["race"], boards[-1]["key"], "")
     found += series
     assert changes(found, 0)[-1]["state"] == "stopped"
     assert changes(found, 1)[-1].startswith("<div")

@@ -15,7 +15,7 @@ CLIENT = SimpleNamespace(session_hash=VISITOR.session_hash, headers={}, client=N
 def test_a_sweep_races_the_lane_at_each_value_from_each_seed(races: Races, model) -> None:
     first = raced(races, seed=7, lanes=("ar", "gsd:G=3"))
     found = list(race_sweep(races, first.id, ("gsd:G=3", "window", "8, 4 ,2", 2), CLIENT))
-    boards = [board["watch"] for board, _, _ in found if board != gr.skip()]
+    boards = [board["race"] for board, _, _ in found if board != gr.skip()]
     kept = [races.kept(board, CLIENT.session_hash).recording.trace.header for board in boards]
     assert [(header.prompt, header.seed) for header in kept] == [("red apple", 7), ("red apple", 8)]
     for header in kept:

@@ -38,8 +38,8 @@ def client(url) -> Iterator[httpx.Client]:
 def begin(url: str) -> str:
     """Begins a race as a page does; its id."""
     value = Client(url, verbose=False).predict(*positional(lanes=["sjd"]), api_name="/board")
-    assert value.keys() == {"watch", "key", "more"}
-    return value["watch"]
+    assert value.keys() == {"race", "key", "more"}
+    return value["race"]
 
 
 def events(client: httpx.Client, race: str, **headers: str) -> list[str]:

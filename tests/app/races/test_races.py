@@ -172,7 +172,7 @@ def test_a_page_that_comes_back_finds_its_race_going_on(held, slow) -> None:
     before.close()
     held.leave(SESSION)
     value = held.show(race_id, RELOADED.session_hash)
-    assert value == {"watch": race_id, "key": held.find(race_id).key, "more": False}
+    assert value == {"race": race_id, "key": held.find(race_id).key, "more": False}
     after = held.find(race_id).watch()
     assert (board := next(after)).id == race_id
     assert board.state == "racing"
@@ -242,7 +242,7 @@ def test_who_watches_another_visitors_race_neither_stops_nor_ends_it(held, slow,
     race = begun(held)
     race_id = racing(race).id
     guest = "a phone in the hall"
-    assert held.show(race_id, guest) == {"watch": race_id, "key": "", "more": False}
+    assert held.show(race_id, guest) == {"race": race_id, "key": "", "more": False}
     for key in ("", "another", None, 5):
         with pytest.raises(gr.Error) as error:
             held.stop(race_id, key, guest)

@@ -115,12 +115,11 @@ test("only the tail of a growing wire is decoded", (t) => {
 
 for (const change of [
   { id: "another" },
-  { seq: 4 }, // a page that was reloaded, or the recording of the race
   { cells: [0, 1, 2, 3, 5, 4] }, // known once it has begun
 ]) {
   test(`another race begins afresh: ${JSON.stringify(change)}`, () => {
     const first = readRace(snapshot([threeSteps()], { seq: 5 }), null);
-    const later = snapshot([threeSteps()], { seq: 6 });
+    const later = snapshot([threeSteps()], { seq: 0 }); // the recording of the race
     assert.equal(first.fresh, true);
     for (const [shot, afresh] of [
       [later, false],

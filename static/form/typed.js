@@ -1,0 +1,16 @@
+// The prompt that was typed last and has not been raced: it outlives a reload (static/opening.js).
+
+import { closest, keep, promptField } from "../dom.js";
+
+const TYPED = "photo-finish-typed";
+
+/** Keeps a prompt that was typed, or forgets it. */
+export const keepTyped = (typed = "") => keep(() => sessionStorage, TYPED, typed);
+
+/** Keeps what is typed until it is raced. */
+export function mountTyped() {
+  document.addEventListener("input", (event) => {
+    if (closest(event, "#prompt")) keepTyped(promptField().value);
+  });
+  document.addEventListener("photo-finish-asked", () => keepTyped());
+}

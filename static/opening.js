@@ -1,0 +1,57 @@
+// What has to happen before the page's first paint, in its head: the embedded board's class, the
+// page's language, and what the page was opened with. Gradio answers its `load` event late, by when
+// the visitor may have raced and the address may name another race.
+
+import { kept } from "./dom.js";
+
+const root = document.documentElement;
+
+/**
+ * The form's values once a link has filled it in. Fields that the visitor has changed stay.
+ * @param {Record<string, unknown>} linked the link's values, by field
+ * @param {Record<string, unknown>} initial the form's values at first, by field, in order
+ * @param {unknown[]} values the form's values now
+ */
+export function filledIn(linked, initial, values) {
+  /** @param {unknown} value */
+  const text = (value) => JSON.stringify(value ?? "");
+  return Object.entries(initial).map(([name, first], i) =>
+    name in linked && text(values[i]) === text(first) ? linked[name] : values[i],
+  );
+}
+
+// A prompt that was typed and not raced outlives a reload: Gradio reloads a page by itself when its
+// connection comes back.
+function promptTyped() {
+  const [entry] = performance.getEntriesByType("navigation");
+  const reloaded = entry instanceof PerformanceNavigationTiming && entry.type === "reload";
+  return reloaded ? kept(() => sessionStorage, "photo-finish-typed") : "";
+}
+
+let raced = false; // whether the visitor has pressed Race
+/** @type {(opened: Opened) => void} */
+let resolveOpened = () => {};
+
+/** The handlers of Gradio's `load` event, and what page.js waits for. */
+window.photoFinish = {
+  query: location.search,
+  opened: new Promise((resolve) => (resolveOpened = resolve)),
+  fill(answer, initial, values) {
+    const prompt = promptTyped();
+    return filledIn({ ...answer?.form, ...(prompt && { prompt }) }, initial, values);
+  },
+  open(answer) {
+    if (answer?.go && !raced) document.getElementById("race")?.click();
+    resolveOpened({ race: answer?.race ?? "", key: answer?.key ?? "" });
+  },
+};
+document.addEventListener("photo-finish-asked", () => (raced = true));
+
+// An embedded board's page shows nothing else.
+root.classList.toggle("embed", new URLSearchParams(location.search).get("embed") === "1");
+
+// All of the page's words are English. Gradio would declare the browser's language, and a screen
+// reader would read them with that language's voice.
+const english = () => root.lang === "en" || (root.lang = "en");
+new MutationObserver(english).observe(root, { attributeFilter: ["lang"] });
+english();
