@@ -92,7 +92,7 @@ def test_a_recorded_infilling_comes_back_from_its_file(races, tmp_path) -> None:
     assert request_of(header).infilling == PART
     file = tmp_path / "race.json"
     file.write_text(recording.dumps())
-    opened = races.open_file(file, SESSION, "")
+    opened = races.replay(races.kept(races.open_file(file, SESSION, "")["race"], SESSION))
     for name in ("cells", "infilling", "link", "prompt"):
         assert getattr(opened, name) == getattr(last, name), name
     assert [lane.table for lane in opened.lanes] == [lane.table for lane in last.lanes]

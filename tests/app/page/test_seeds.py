@@ -55,7 +55,9 @@ def test_a_race_that_is_stopped_ends_the_series(races: Races, model) -> None:
         found.append(next(series))
     races.stop(boards[-1]["race"], boards[-1]["key"], "")
     found += series
-    assert changes(found, 0)[-1]["state"] == "stopped"
+    shown = changes(found, 0)[-1]
+    assert (shown["race"], shown["more"]) == (boards[-1]["race"], False)
+    assert races.replay(races.kept(shown["race"], SESSION)).state == "stopped"
     assert changes(found, 1)[-1].startswith("<div")
     assert "from seed 7: mean" in changes(found, 1)[-1]
 

@@ -123,8 +123,7 @@ def test_a_race_that_ends_without_memory_for_its_pictures_is_kept_without_them()
     race = raced(races)
     assert [frame.state.value for frame in race.recording.trace.frames].count("finished") == 2
     assert race.recording.pictures.lanes == (None, None)
-    shown = races.show(race.id, SESSION)
-    assert [lane["n"] for lane in shown["lanes"]] == [36, 36]
+    assert [lane.n for lane in races.replay(race).lanes] == [36, 36]
     assert RecordedRace.loads(race.recording.dumps()).trace == reread(race.recording.trace)
 
 
@@ -143,8 +142,9 @@ def test_a_race_that_is_over_can_be_asked_for_at_once(races, caplog) -> None:
     caplog.set_level(logging.INFO, "app.workers.race_stream")
     race = raced(races)
     assert race.recording.trace.frames[-1].state.value == "finished"
-    shown = races.show(race.id, SESSION)
-    assert (shown["id"], shown["recorded"], shown["state"]) == (race.id, False, "finished")
+    assert races.show(race.id, SESSION) == {"race": race.id, "key": "", "more": False}
+    shown = races.replay(race)
+    assert (shown.id, shown.recorded, shown.state) == (race.id, False, "finished")
     assert "race closed" in caplog.text
 
 
@@ -192,7 +192,7 @@ def test_a_race_that_no_page_looks_at_is_stopped_and_kept(held, slow, monkeypatc
     wait_until(lambda: slow.open == 0)
     assert slow.passes - before <= 2
     wait_until(lambda: isinstance(held.find(race_id), StoredRace))
-    assert held.show(race_id, SESSION)["state"] == "stopped"
+    assert held.replay(held.kept(race_id, SESSION)).state == "stopped"
     assert held.kept(race_id, SESSION).raced_here
 
 
@@ -304,9 +304,9 @@ def file(races, tmp_path) -> Path:
 
 
 def test_a_files_race_has_an_id_as_any_other(races, file) -> None:
-    shown = races.open_file(str(file), SESSION, "")
+    kept = races.kept(races.open_file(str(file), SESSION, "")["race"], SESSION)
+    shown = races.replay(kept)
     assert (shown.recorded, shown.state, shown.prompt) == (True, "finished", "red apple")
-    kept = races.kept(shown.id, SESSION)
     assert kept.recording == RecordedRace.loads(file.read_text())
     assert kept.link == shown.link != ""
 
@@ -319,8 +319,8 @@ def test_the_visitors_last_race_stays_at_hand(file) -> None:
     races.show("race", SESSION)
     assert races.choices(SESSION) == [("Your last race: my own", own.id), *recorded]
     assert races.choices("another") == recorded
-    shown = races.show(own.id, SESSION)
-    assert (shown["prompt"], shown["recorded"]) == ("my own", False)
+    shown = races.replay(races.kept(races.show(own.id, SESSION)["race"], SESSION))
+    assert (shown.prompt, shown.recorded) == ("my own", False)
 
 
 BARE = b'{"format": "photo-finish-trace", "version": 4}'

@@ -28,8 +28,9 @@ def test_recorded_races_are_put_on_the_board_without_a_model(folder) -> None:
     races = Races(toy_pool(Toy(), never), RecordedRaces(folder))
     assert races.recorded.first == "race"
     assert races.kept("race", "").recording.trace.header.prompt == "red apple"
-    shown = races.show("tour", "visitor")
-    assert (shown["recorded"], shown["link"]) == (True, "?recorded=tour")
+    assert races.show("tour", "visitor") == {"race": "tour", "key": "", "more": False}
+    shown = races.replay(races.kept("tour", "visitor"))
+    assert (shown.recorded, shown.link) == (True, "?recorded=tour")
     for name in (None, 5, "../race", "another", ["race"], {}):
         with pytest.raises(gr.Error, match="no longer kept"):
             races.show(name, "visitor")
