@@ -8,15 +8,17 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
 
 # A worker a core of two; a file's tests stay on one worker, which makes their page or their model once. Files start
 # in the order of tests/conftest.py.
+RUNS ?= 5
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 STYLE := $(BIN)/ruff check . && $(BIN)/ruff format --check .
 
-.PHONY: help run cluster test test-browsers processors quick lint lint-js format tools browsers clean
+.PHONY: help run cluster test soak test-browsers processors quick lint lint-js format tools browsers clean
 
 help:
 	@echo "make run      start the page on http://127.0.0.1:7860"
 	@echo "make cluster  start it with its races on a Ray cluster of this machine; ARGS=--help: the options"
 	@echo "make test     lint, then run every test"
+	@echo "make soak     run the browser's tests again and again on a slow page; RUNS=20: how often"
 	@echo "make test-browsers  the page in Firefox and in WebKit"
 	@echo "make processors  the numeric tests as other processors round, in some fifteen minutes"
 	@echo "make quick    run the tests that take under a minute together"
@@ -41,6 +43,10 @@ test: $(VENV)/.test tools
 # Outside `make test`: the file is not called test_*.py.
 test-browsers: $(VENV)/.test browsers
 	$(BIN)/python -m pytest -q tests/browser/engines.py
+
+# Outside `make test`: the browser's tests again and again, beside busy processes and with late answers.
+soak: $(VENV)/.test tools
+	$(BIN)/python -m tests.browser.soak --runs $(RUNS)
 
 # Outside `make test`: fifteen times the same tests, each time with other kernels or threads.
 processors: $(VENV)/.test

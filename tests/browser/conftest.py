@@ -133,9 +133,9 @@ def stops(monkeypatch: pytest.MonkeyPatch) -> list[LiveRace]:
 def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """`python app.py`, with the model that came with the repository."""
     start = ["app.py"]
-    if "TEST_CLOCK_SEED" in os.environ:  # its lanes' clocks are scaled as the tests' are
-        code = "import runpy, tests.conftest; runpy.run_path('app.py', run_name='__main__')"
-        start = ["-c", code]
+    if os.environ.keys() & {"TEST_CLOCK_SEED", "SOAK_SEED"}:  # it is as slow as the others are
+        code = "import runpy, tests.conftest, tests.browser.delays; "
+        start = ["-c", code + "runpy.run_path('app.py', run_name='__main__')"]
     output = tmp_path_factory.mktemp("app") / "output.txt"
     with free_port() as port, output.open("w") as file:
         url = f"http://127.0.0.1:{port}/"

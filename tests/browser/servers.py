@@ -19,6 +19,7 @@ from app.page.layout import build
 from app.races.recorded_races import RecordedRaces
 from engine.models.base import ImageModel
 from tests.app.conftest import NONE_RECORDED, Watched, toy_pool
+from tests.browser import delays  # noqa: F401 - of `make soak`
 from tests.clocks import set_clocks
 from tests.ports import free_port
 from tests.races import raced
