@@ -12,8 +12,7 @@ import gradio as gr
 from app.api.visitor import session_of
 from app.page.form import Fields
 from app.races.link import read_link, starts_at_once, write_link
-from app.races.live_race import LiveRace
-from app.races.races import Races
+from app.races.races import Races, board_value
 from app.races.request_values import request_values
 from engine.settings import SettingError
 
@@ -92,9 +91,10 @@ class Links:
         except SettingError as error:
             text = f"This link cannot be used: {error} The form keeps its own values."
             notice += notice_of(text, "alert")
-        own = isinstance(kept, LiveRace) and self._races.owns(kept, session)
-        race = {"race": kept.id, "key": kept.key} if own else {"race": "", "key": ""}
-        return notice, {"form": values, "go": starts} | race
+        answer = {"form": values, "go": starts, "race": "", "key": ""}
+        if kept is not None and self._races.owns(kept, session):
+            answer |= board_value(kept, own=True)
+        return notice, answer
 
     @property
     def fill_js(self) -> str:

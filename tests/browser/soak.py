@@ -2,8 +2,8 @@
 
     python -m tests.browser.soak --runs 5 --seed 7
 
-Prints a table of the runs, and exits with 1 where a test failed. `tests.browser.delays` says what is
-delayed."""
+Prints a table of the runs, and exits with 1 where a test failed. What is delayed stands in
+`tests.browser.delays`."""
 
 from __future__ import annotations
 
