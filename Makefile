@@ -10,14 +10,18 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
 # in the order of tests/conftest.py.
 RUNS ?= 5
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
+# Those with a mark have commands of their own.
+UNMARKED := -m 'not exact and not cluster'
 STYLE := $(BIN)/ruff check . && $(BIN)/ruff format --check .
 
-.PHONY: help run cluster test soak test-browsers processors quick lint lint-js format tools browsers clean
+.PHONY: help run cluster test test-cluster test-exact soak test-browsers processors quick lint lint-js format tools browsers clean
 
 help:
 	@echo "make run      start the page on http://127.0.0.1:7860"
 	@echo "make cluster  start it with its races on a Ray cluster of this machine; ARGS=--help: the options"
-	@echo "make test     lint, then run every test"
+	@echo "make test     lint, then run the tests"
+	@echo "make test-cluster  the tests that need several nodes or clusters"
+	@echo "make test-exact  every variant of each decoder against its exact joint distribution"
 	@echo "make soak     run the browser's tests again and again on a slow page; RUNS=20: how often"
 	@echo "make test-browsers  the page in Firefox and in WebKit"
 	@echo "make processors  the numeric tests as other processors round, in some fifteen minutes"
@@ -37,8 +41,15 @@ cluster: $(VENV)/.cluster
 test: $(VENV)/.test tools
 	$(STYLE)
 	@$(BIN)/mypy >$(VENV)/types.txt 2>&1 & types=$$!; trap "kill $$types" INT TERM; \
-	$(PYTEST) --durations=15; tests=$$?; \
+	$(PYTEST) $(UNMARKED) --durations=15; tests=$$?; \
 	wait $$types; types=$$?; cat $(VENV)/types.txt; exit $$((tests | types))
+
+test-cluster: $(VENV)/.test
+	$(PYTEST) -m cluster
+
+# Any worker takes any test: none has a fixture.
+test-exact: $(VENV)/.test
+	$(PYTEST) --dist worksteal -m exact
 
 # Outside `make test`: the file is not called test_*.py.
 test-browsers: $(VENV)/.test browsers
@@ -53,7 +64,7 @@ processors: $(VENV)/.test
 	$(BIN)/python -m tests.processors
 
 quick: $(VENV)/.test
-	$(PYTEST) --quick
+	$(PYTEST) $(UNMARKED) --quick
 
 lint: $(VENV)/.test
 	$(STYLE)

@@ -1,5 +1,5 @@
 """What every test relies on: one thread a worker, examples that are the same on every run, and slow
-files first.
+files first. At the end of a run stand the seconds that each folder took.
 
 No test may depend on how fast a lane or a machine is. To prove it, `TEST_CLOCK_SEED=1 make test`
 multiplies each lane's seconds by a factor from 1/8 to 8, drawn for the seed and the decoder, in the
@@ -12,8 +12,10 @@ called PHOTO_FINISH_..: the page rejects those that are none of its settings.)
 
 from __future__ import annotations
 
+import itertools
 import os
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -87,3 +89,15 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: rank(item.path))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What the tests of each folder took, with their fixtures, of all workers together."""
+    seconds = Counter[str]()
+    for report in itertools.chain.from_iterable(terminalreporter.stats.values()):
+        if isinstance(report, pytest.TestReport):
+            _, *path = report.nodeid.partition("::")[0].split("/")
+            seconds["/".join(path[:-1][:2]) or path[0]] += report.duration
+    terminalreporter.section("seconds by folder")
+    parts = [f"{name} {taken:.0f} s" for name, taken in seconds.most_common() if taken >= 0.5]
+    terminalreporter.write_line(", ".join(parts))
