@@ -175,7 +175,7 @@ def open_site(model: Watched, kept: int = KEPT) -> Iterator[Site]:
             wait_until(site.idle)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def site() -> Iterator[Site]:
     with open_site(Watched()) as site:
         yield site

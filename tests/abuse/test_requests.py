@@ -105,14 +105,6 @@ def test_a_session_that_is_gone_is_told_so_and_nothing_is_logged(site: Site, cap
     assert caplog.text + shown.out + shown.err == ""
 
 
-@pytest.mark.parametrize("field", ["pictures", "trace"])
-@pytest.mark.parametrize("value", ["yes", "false", 1, 0, None, []])
-def test_what_is_to_be_returned_is_true_or_false(site: Site, field: str, value: Any) -> None:
-    answer = post(site, "call/v2/race", NAMED | {field: value})
-    said = site.client.get(f"/gradio_api/call/race/{answer.json()['event_id']}").text
-    assert f'{{"error": "{field} is true or false."' in said
-
-
 def test_a_program_is_told_an_error_as_text_and_the_page_as_html(site: Site) -> None:
     wrong = "<b>&amp;"
     assert f"'{wrong}'" in site.rejection(["red apple", 7, [wrong]], "race")
@@ -120,3 +112,48 @@ def test_a_program_is_told_an_error_as_text_and_the_page_as_html(site: Site) -> 
     assert "'&lt;b&gt;&amp;amp;'" in said
     call = mcp(name="race", arguments=NAMED | {"lanes": [wrong]})
     assert f"'{wrong}'" in post(site, "mcp/", call).text
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"null",
+        b"[]",
+        b"{",
+        b'{"data": null}',
+        b'{"data": 5}',
+        b'{"data": {"0": "x"}}',
+        b'{"data": ["x"]}',
+        b"\xff\xfe",
+        b'{"data": []}',
+        b'{"data": ' + b"[" * 5000 + b"]" * 5000 + b"}",
+        json.dumps({"data": ["x"] * 5000}).encode(),
+        b'{"data": ["x", 7, ["ar"]], "fn_index": -1}',
+        b'{"data": ["x", 7, ["ar"]], "fn_index": 99999}',
+        b'{"data": ["x", 7, ["ar"]], "session_hash": {"a": 1}}',
+        b'{"data": ["x", 7, ["ar"]], "trigger_id": "x"}',
+    ],
+)
+def test_bodies_that_are_no_call_start_no_race(site: Site, body: bytes) -> None:
+    passes = site.model.passes
+    answer = site.client.post(
+        "/gradio_api/call/board", content=body, headers={"content-type": "application/json"}
+    )
+    if answer.status_code == 200:
+        event = answer.json()["event_id"]
+        assert "event: complete" not in site.client.get(f"/gradio_api/call/board/{event}").text
+    assert site.model.passes == passes
+    assert "Traceback" not in answer.text
+
+
+def test_the_queue_cannot_be_bypassed(site: Site) -> None:
+    """Gradio's route for a call at once, and a call of the page's inner functions by number or
+    name."""
+    passes = site.model.passes
+    for name in ("board", "race"):
+        body = {"data": site.race_values() if name == "board" else ["x", 7, ["ar"]]}
+        for route in ("run", "api"):
+            answer = site.client.post(f"/gradio_api/{route}/{name}", json=body)
+            assert answer.status_code >= 400, (route, name, answer.text[:200])
+    assert site.model.passes == passes

@@ -1,6 +1,7 @@
 """Parallel rows, every outcome of small pictures: a token is a sample of its row's p given what the
 row saw, so that where it saw all that it depends on the joint distribution is the model's; and
-planted bugs that the same enumeration finds."""
+planted bugs that the same enumeration finds. The mark `exact` is on further variants:
+`make test-exact`."""
 
 from __future__ import annotations
 
@@ -72,13 +73,18 @@ def sure(kind: type[SureToy], *, forced: bool = False, seed: int = 0) -> SureToy
     return kind((2, 3), forced=forced, seed=seed, sure=(0, 2, 5 + forced))
 
 
-SQUARES = [(1, 2), (1, 3), (2, 3)]
+SQUARES = [(1, 3), *(pytest.param(*knobs, marks=pytest.mark.exact) for knobs in ((1, 2), (2, 3)))]
 OBLONGS = [(1, 3), (2, 2), (2, 3), (3, 3)]
+forced = pytest.mark.parametrize("forced", [False, pytest.param(True, marks=pytest.mark.exact)])
+every_draw = pytest.mark.parametrize("draws", ["coupled", "fresh"])
+draws = pytest.mark.parametrize(
+    "draws", [pytest.param("coupled", marks=pytest.mark.exact), "fresh"]
+)
 
 
 @exact
-@pytest.mark.parametrize("forced", [False, True])
-@pytest.mark.parametrize("draws", ["coupled", "fresh"])
+@forced
+@every_draw
 @pytest.mark.parametrize(("c", "window"), SQUARES)
 def test_where_a_token_depends_on_its_left_and_the_one_above_nothing_is_lost(
     c: int, window: int, draws: str, forced: bool
@@ -90,6 +96,7 @@ def test_where_a_token_depends_on_its_left_and_the_one_above_nothing_is_lost(
     assert joint < CLOSE
 
 
+@pytest.mark.exact
 @exact
 @pytest.mark.parametrize("forced", [False, True])
 @pytest.mark.parametrize(("c", "window"), OBLONGS)
@@ -101,6 +108,7 @@ def test_nor_where_rows_are_longer(c: int, window: int, forced: bool) -> None:
     assert joint < CLOSE
 
 
+@pytest.mark.exact
 @exact
 def test_nor_where_three_rows_are_drawn_at_once() -> None:
     _, joint = enumerated(rows(AboveToy((3, 2), sure=(0, 1, 3)), c=1, window=2, draws="fresh"))
@@ -108,8 +116,8 @@ def test_nor_where_three_rows_are_drawn_at_once() -> None:
 
 
 @exact
-@pytest.mark.parametrize("draws", ["coupled", "fresh"])
-@pytest.mark.parametrize("forced", [False, True])
+@every_draw
+@forced
 def test_what_a_row_commits_is_a_sample_of_its_p_whatever_it_did_not_see(
     forced: bool, draws: str
 ) -> None:
@@ -121,7 +129,7 @@ def test_what_a_row_commits_is_a_sample_of_its_p_whatever_it_did_not_see(
 
 
 @exact
-@pytest.mark.parametrize("draws", ["coupled", "fresh"])
+@draws
 def test_below_the_first_row_what_is_postponed_is_no_sample_of_p(draws: str) -> None:
     decoder = rows(sure(SureToy), c=1, window=3, draws=draws, lower_rows="postponed")
     off, _ = enumerated(decoder)
@@ -130,7 +138,7 @@ def test_below_the_first_row_what_is_postponed_is_no_sample_of_p(draws: str) -> 
 
 
 @exact
-@pytest.mark.parametrize("draws", ["coupled", "fresh"])
+@draws
 def test_of_the_released_readings_rule_even_one_row_is_not(draws: str) -> None:
     """Where a draft stays behind a rejection: with three drafts at least."""
     for columns, is_off in ((3, False), (4, True)):
