@@ -59,7 +59,8 @@ KNOBS: dict[str, list[dict[str, object]]] = {
     "assd": [{"k": 3}, {"k": 3, "drafts": "n-gram"}],
 }
 CASES = [(name, settings) for name in DECODERS for settings in [{}, *KNOBS.get(name, [])]]
-GRIDS = [((4, 5), False), ((3, 4), True), ((1, 2), False), ((1, 1), False)]
+GRID = (3, 4), True  # with forced tokens, on which all settings are tested
+GRIDS = [GRID, ((4, 5), False), ((1, 2), False), ((1, 1), False)]
 
 
 def model_of(name: str, grid: tuple[int, int], forced: bool) -> tuple[Toy, Plan]:
@@ -99,8 +100,14 @@ def keep_contexts(model: Toy) -> None:
     model.start = again
 
 
-@pytest.mark.parametrize(("grid", "forced"), GRIDS)
-@pytest.mark.parametrize(("name", "settings"), CASES)
+@pytest.mark.parametrize(
+    ("name", "settings", "grid", "forced"),
+    [
+        (name, settings, *each)
+        for name, settings in CASES
+        for each in (GRIDS if settings == {} else [GRID])
+    ],
+)
 def test_static_shapes_change_nothing(
     name: str, settings: dict[str, object], grid: tuple[int, int], forced: bool
 ) -> None:
@@ -168,8 +175,14 @@ def copies(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return made
 
 
-@pytest.mark.parametrize("forced", [False, True])
-@pytest.mark.parametrize(("name", "settings"), WITHOUT_WAITS)
+@pytest.mark.parametrize(
+    ("name", "settings", "forced"),
+    [
+        (name, settings, forced)
+        for name, settings in WITHOUT_WAITS
+        for forced in ((False, True) if settings == {} else (True,))
+    ],
+)
 def test_nothing_is_copied_between_host_and_device_within_a_step(
     copies: list[str], name: str, settings: dict[str, object], forced: bool
 ) -> None:

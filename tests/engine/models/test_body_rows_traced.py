@@ -28,6 +28,14 @@ KNOBS = [
     {"c": 1, "window": 2, "lower_rows": "postponed"},
     {"c": 9, "window": 3},
 ]
+# With each: whether there is guidance, and for how many tokens alone.
+CASES = [
+    (KNOBS[0], False, 0),
+    (KNOBS[0], True, 7),
+    (KNOBS[1], True, 7),
+    (KNOBS[2], False, 0),
+    (KNOBS[3], True, 0),
+]
 BUGS = (planted_rows.OthersDraftsVisible, planted_rows.BorrowedKept, planted_rows.EndNotRead)
 
 
@@ -171,8 +179,7 @@ def tiny(request: pytest.FixtureRequest) -> Tiny:
     return RASTER[request.param]
 
 
-@pytest.mark.parametrize(("guided", "guided_tokens"), [(False, 0), (True, 0), (True, 7)])
-@pytest.mark.parametrize("knobs", KNOBS, ids=str)
+@pytest.mark.parametrize(("knobs", "guided", "guided_tokens"), CASES, ids=str)
 @torch.inference_mode()
 def test_a_row_attends_to_what_is_there_before_it_in_raster_order_and_to_its_own_drafts(
     tiny: Tiny, knobs: dict[str, Any], guided: bool, guided_tokens: int

@@ -80,7 +80,7 @@ def test_a_prompt_that_leaves_no_room_is_rejected_in_words(name: str) -> None:
         race_of(tiny.model, ["ar", "sjd"], "x" * (room + 1))
 
 
-@pytest.mark.parametrize(("guided", "guided_tokens"), [(False, 0), (True, 0), (True, 5)])
+@pytest.mark.parametrize(("guided", "guided_tokens"), [(False, 0), (True, 5)])
 def test_windows_and_trees_equal_one_forward(tiny: Tiny, guided: bool, guided_tokens: int) -> None:
     guidance, end = tiny.guidance if guided else 1.0, row_end(tiny)
     for prompt in tiny.prompts:
@@ -185,9 +185,7 @@ def test_pixels_are_the_librarys(tiny: Tiny) -> None:
     assert np.array_equal(picture[1], tiny.model.pixels(codes[1]))
 
 
-@pytest.mark.parametrize(
-    ("name", "guided_tokens"), [("ar", 0), ("sjd", 0), ("sjd-pac", 0), ("ar", 7), ("sjd", 7)]
-)
+@pytest.mark.parametrize(("name", "guided_tokens"), [("ar", 7), ("sjd", 7), ("sjd-pac", 0)])
 def test_static_shapes_and_captured_steps_change_nothing(
     tiny: Tiny, name: str, guided_tokens: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
