@@ -114,22 +114,13 @@ def test_it_requires_what_the_files_of_requirements_say(installed: Installed) ->
         assert needed == everyone | lines, extra
 
 
-def test_it_races_and_fills_in(installed: Installed) -> None:
+def test_it_races(installed: Installed) -> None:
     race = ("race", "red apple", "--lanes", "scd", "--threads", "1", "--out", "race.json")
     printed = installed.run("photo-finish", *race)
     assert "400/400" in printed
     assert "trace: race.json" in printed
     recorded = RecordedRace.loads((installed.folder / "race.json").read_bytes())
     assert recorded.pictures.lanes[0], "it has its pictures"
-    box = ("--box", "18,18,2,2", "--lanes", "ar", "--out", "filled.json")
-    assert "4/4 " in installed.run("photo-finish", "infill", "race.json", *box)
-    filled = RecordedRace.loads((installed.folder / "filled.json").read_bytes())
-    assert filled.pictures.lanes[0]
-
-
-def test_it_has_the_bench(installed: Installed) -> None:
-    printed = installed.run("photo-finish", "bench", "--prompts", "0", status=2)
-    assert "photo-finish bench: error: 1 to 6 prompts" in printed
 
 
 def test_it_serves_the_page_with_its_board_and_recorded_races(installed: Installed) -> None:
@@ -156,7 +147,7 @@ def test_it_serves_the_page_with_its_board_and_recorded_races(installed: Install
         assert f'"{race.stem}"' in answers[0].text
 
 
-WHERE = "import engine.clock, visualize, app; print(engine.clock.__file__, app.__file__)"
+WHERE = "import engine.settings, visualize, app; print(engine.settings.__file__, app.__file__)"
 MISSING = "ModuleNotFoundError: No module named 'engine"
 
 
@@ -164,7 +155,7 @@ def test_one_import_makes_the_folders_importable(installed: Installed) -> None:
     root = installed.packages / "photo_finish"
     assert MISSING in installed.run("python", "-c", WHERE, status=1)
     printed = installed.run("python", "-c", f"import photo_finish; {WHERE}")
-    assert printed.split() == [f"{root}/engine/clock.py", f"{root}/app/__init__.py"]
+    assert printed.split() == [f"{root}/engine/settings.py", f"{root}/app/__init__.py"]
 
 
 def test_a_package_of_the_same_name_gives_way_unless_it_was_imported_before(
@@ -180,9 +171,8 @@ def test_a_package_of_the_same_name_gives_way_unless_it_was_imported_before(
     assert MISSING in printed
 
 
-@pytest.mark.parametrize("module", ["cluster", "visualize.film"])
-def test_modules_that_are_commands_run_as_parts_of_it(installed: Installed, module: str) -> None:
-    assert "usage: " in installed.run("python", "-m", f"photo_finish.{module}", "--help")
+def test_a_module_that_is_a_command_runs_as_a_part_of_it(installed: Installed) -> None:
+    assert "usage: " in installed.run("python", "-m", "photo_finish.visualize.film", "--help")
 
 
 def test_a_checkout_has_the_command_too() -> None:

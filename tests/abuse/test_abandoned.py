@@ -81,14 +81,14 @@ def test_abandoned_races_leave_nothing(site: Site) -> None:
         way(site)
     wait_until(site.idle)
     memory, threads, kept = resident(), threading.active_count(), files(site)
-    for way in WAYS * 6:
+    for way in WAYS * 4:
         way(site)
     wait_until(site.idle)
     after = resident()
     print(f"{memory:.1f} MiB before, {after:.1f} after, {threading.active_count()} threads")
     assert (site.model.open, site.demo.app.iterators, files(site)) == (0, {}, kept)
     assert threading.active_count() <= threads + 4  # gradio's pool grows to its limit
-    # a quarter of a megabyte a visitor, if gradio remembered them all, would be 7
+    # a quarter of a megabyte a visitor, if gradio remembered them all, would be 5
     assert after - memory < 4
     passes = site.model.passes
     site.races()

@@ -1,5 +1,5 @@
-"""Fifty visitors at once: a bounded queue, and a race or a rejection in words for each. A hall that
-watches besides."""
+"""Fifty visitors at once, and a hall that watches besides: a bounded queue, and a race of their own
+or a rejection in words for each."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import json
 import secrets
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
@@ -20,10 +19,11 @@ from app.races import live_race
 from app.settings import SETTINGS
 from engine.judge.toys import ToyContext
 from tests.abuse.conftest import Site, open_site, words
-from tests.app.conftest import Watched, wait_until
+from tests.app.conftest import Watched
 from tests.coroutines import run
 
 VISITORS, WATCHERS = 50, 200
+HALL = "the race of the hall"
 
 
 @contextmanager
@@ -40,24 +40,6 @@ def held(model: Watched) -> Iterator[None]:
             yield
         finally:
             goes_on.set()
-
-
-def test_everyone_of_fifty_gets_a_race_or_a_clear_rejection(site: Site) -> None:
-    """All are there before the first race goes on, on any machine."""
-    with ThreadPoolExecutor(VISITORS) as pool, held(site.model):
-        values = [site.race_values(f"apple {i}", lanes=("sjd",)) for i in range(VISITORS)]
-        calls = [pool.submit(site.call, each) for each in values]
-        too_many = VISITORS - SETTINGS.queue_size - 1  # one races
-        wait_until(lambda: sum(call.done() for call in calls) >= too_many)
-    ends, rejected = [call.result() for call in calls], []
-    for i, (event, data) in enumerate(ends):
-        if event == "complete":
-            assert data[0]["prompt"] == f"apple {i}", "everyone gets their own race"
-            assert data[0]["state"] == "finished"
-        else:
-            rejected.append(data if event == "rejected" else words(data))
-    assert SETTINGS.queue_size <= VISITORS - len(rejected) < VISITORS
-    assert all("Try again" in text or "waiting" in text for text in rejected), rejected
 
 
 class Page:
@@ -80,18 +62,19 @@ class Page:
                     return message
         raise AssertionError("the event has no end")
 
-    async def watch(self, race: str) -> str:
-        """The state that the race's stream ends with."""
-        state = ""
+    async def watch(self, race: str) -> tuple[str, str]:
+        """The prompt that the race's stream begins with, and the state that it ends with."""
+        prompt = state = ""
         async with self._client.stream("GET", f"/races/{race}/events") as answer:
             assert answer.status_code == 200
             async for line in answer.aiter_lines():
                 if line.startswith("data: "):
-                    state = json.loads(line[6:])["state"]
-        return state
+                    message = json.loads(line[6:])
+                    prompt, state = prompt or message.get("prompt", ""), message["state"]
+        return prompt, state
 
 
-async def hall(site: Site) -> tuple[list[str], list[str]]:
+async def hall(site: Site) -> tuple[list[object], list[str]]:
     """How a race ends for each of those who open its link while it is held, and whose pages then
     all ask for its figures; and how their own does for each of those who ask for one meanwhile."""
     config, opened = (await asyncio.to_thread(site.client.get, "/config")).json(), []
@@ -109,7 +92,7 @@ async def hall(site: Site) -> tuple[list[str], list[str]]:
             page = Page(client)
             assert (await page.event(numbers["load"], [], {"race": race}))["success"]
             opened.append(page)
-            state = await page.watch(race)
+            _, state = await page.watch(race)
             assert (await page.event(numbers["over"], [race, ""], {}))["success"]
             return state
 
@@ -117,10 +100,12 @@ async def hall(site: Site) -> tuple[list[str], list[str]]:
             output = await ask(prompt)
             if "data" not in output:
                 return words(output)
-            return await Page(client).watch(output["data"][0]["race"])
+            own, state = await Page(client).watch(output["data"][0]["race"])
+            assert own == prompt, "everyone gets their own race"
+            return state
 
         with held(site.model):
-            race = (await ask("the race of the hall"))["data"][0]["race"]
+            race = (await ask(HALL))["data"][0]["race"]
             own = asyncio.create_task(Page(client).watch(race))
             visitors = [asyncio.create_task(visit(f"apple {i}")) for i in range(VISITORS)]
             watchers = [asyncio.create_task(watch(race)) for _ in range(WATCHERS)]
@@ -136,7 +121,7 @@ def test_a_hall_that_watches_and_those_who_race_do_not_keep_one_another_out(monk
     monkeypatch.setattr(live_race, "UNWATCHED_SECONDS", 300.0)  # on a slow machine
     with open_site(Watched(), LAUNCH["state_session_capacity"]) as site:
         watched, asked = run(hall(site))
-    assert watched == ["finished"] * (1 + WATCHERS)
+    assert watched == [(HALL, "finished"), *["finished"] * WATCHERS]
     assert asked.count("finished") == SETTINGS.queue_size
     rejected = [end for end in asked if end != "finished"]
     assert all("races are waiting" in text for text in rejected), rejected
