@@ -35,10 +35,10 @@ HERE = Path(__file__).parent
 # or a cluster, start workers or wait for races in them, sample until a distribution shows, build a
 # family's networks, train, or encode, the notebook and the wheel.
 SLOW = (
-    "engine/decoders/test_exact.py",
     "browser",
-    "abuse",
     "cluster",
+    "abuse",
+    "engine/decoders/test_exact.py",
     "engine/models",
     "engine/decoders/test_rules.py",
     "engine/bench",

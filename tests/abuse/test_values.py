@@ -53,11 +53,11 @@ HOSTILE = [
     ("prompt", "x" * 10**6, "1000000 characters"),
     ("prompt", "half \ud83c", "half a character"),
     ("prompt", "a\0b", "holds a NUL"),
-    *(("prompt", text * 100, "characters") for text in INJECTIONS),
-    *(("seed", value, "seed") for value in (10**30, *INJECTIONS)),
+    ("prompt", INJECTIONS[0] * 100, "characters"),
+    *(("seed", value, "seed") for value in (10**30, INJECTIONS[0])),
     ("lanes", ["ar"] * 10_000, "not 10000"),
-    *(("lanes", [text], "no decoder called") for text in ("../ar", "x" * 10**6, *INJECTIONS)),
-    *(("lanes", [f"gsd:{text}"], "no knob") for text in ("x" * 10**6, *INJECTIONS)),
+    *(("lanes", [text], "no decoder called") for text in ("../ar", "x" * 10**6, *INJECTIONS[:3])),
+    *(("lanes", [f"gsd:{text}"], "no knob") for text in ("x" * 10**6, *INJECTIONS[:3])),
     ("lanes", ["gsd:" + "G=4;" * 10**5], "GSD: G is given twice"),
     *(("lanes", [f"gsd:G={text}"], "GSD: G is") for text in ("9" * 10**6, *WRONG[:4])),
     *((knob, "ten", knob) for knob in KNOBS),
@@ -144,7 +144,7 @@ def files(url: str) -> list[object]:
         {"path": "\0"},
     ]
     said = [file | {"meta": {"_type": "gradio.FileData"}} for file in said]
-    return [value for file in said for value in (file, [file], {"a": file})]
+    return [*said, [said[0]], {"a": said[0]}]
 
 
 @pytest.mark.parametrize("name", ["board", "race", "open"])
