@@ -98,6 +98,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         if isinstance(report, pytest.TestReport):
             _, *path = report.nodeid.partition("::")[0].split("/")
             seconds["/".join(path[:-1][:2]) or path[0]] += report.duration
-    terminalreporter.section("seconds by folder")
     parts = [f"{name} {taken:.0f} s" for name, taken in seconds.most_common() if taken >= 0.5]
-    terminalreporter.write_line(", ".join(parts))
+    if parts:
+        terminalreporter.section("seconds by folder")
+        terminalreporter.write_line(", ".join(parts))
