@@ -165,7 +165,7 @@ def test_it_races_from_the_command_line_and_its_trace_opens_where_it_is_not(
 ) -> None:
     out = tmp_path / "race.json"
     command = [sys.executable, "-m", "visualize", "race", "red apple", "--out", str(out)]
-    command += ["--lanes", "ar,my-rule:strict=0.5"]
+    command += ["--lanes", "my-rule:strict=0.5"]
     done = subprocess.run(
         command, env=os.environ | {module.FILES: str(rule)}, capture_output=True, text=True
     )
@@ -174,7 +174,7 @@ def test_it_races_from_the_command_line_and_its_trace_opens_where_it_is_not(
     show = (
         "import sys; from visualize.board.board import replay;"
         "from visualize.pictures.recorded_race import RecordedRace;"
-        "lane = replay(RecordedRace.loads(open(sys.argv[1]).read())).lanes[1];"
+        "lane = replay(RecordedRace.loads(open(sys.argv[1]).read())).lanes[0];"
         "import json; print(json.dumps([lane.title, lane.badge.value, lane.idea, lane.n]))"
     )
     shown = subprocess.run(
