@@ -48,11 +48,11 @@ class Page:
     def __init__(self, client: httpx.AsyncClient) -> None:
         self._client, self._session = client, secrets.token_hex(6)
 
-    async def event(self, number: int, data: list[Any], query: dict[str, str]) -> dict[str, Any]:
+    async def event(self, number: int, data: list[Any]) -> dict[str, Any]:
         """The message that ends it. Fails where the queue does not let it in."""
         event = {"fn_index": number, "data": data, "session_hash": self._session}
         url = "/gradio_api/queue"
-        answer = await self._client.post(f"{url}/join", json=event, params=query)
+        answer = await self._client.post(f"{url}/join", json=event)
         assert answer.status_code == 200, answer.text
         mine = {"session_hash": self._session}
         async with self._client.stream("GET", f"{url}/data", params=mine) as answer:
@@ -63,14 +63,14 @@ class Page:
         raise AssertionError("the event has no end")
 
     async def watch(self, race: str) -> tuple[str, str]:
-        """The prompt that the race's stream begins with, and the state that it ends with."""
+        """The prompt of the race, as its stream says it, and the state that it ends with."""
         prompt = state = ""
         async with self._client.stream("GET", f"/races/{race}/events") as answer:
             assert answer.status_code == 200
             async for line in answer.aiter_lines():
                 if line.startswith("data: "):
                     message = json.loads(line[6:])
-                    prompt, state = prompt or message.get("prompt", ""), message["state"]
+                    prompt, state = message.get("prompt", prompt), message["state"]
         return prompt, state
 
 
@@ -85,15 +85,15 @@ async def hall(site: Site) -> tuple[list[object], list[str]]:
 
         async def ask(prompt: str) -> dict[str, Any]:
             values = site.race_values(prompt, lanes=("sjd",))
-            message = await Page(client).event(site.numbers["board"], values, {})
+            message = await Page(client).event(site.numbers["board"], values)
             return message["output"]
 
         async def watch(race: str) -> str:
             page = Page(client)
-            assert (await page.event(numbers["load"], [], {"race": race}))["success"]
+            assert (await page.event(numbers["load"], [f"?race={race}"]))["success"]
             opened.append(page)
             _, state = await page.watch(race)
-            assert (await page.event(numbers["over"], [race, ""], {}))["success"]
+            assert (await page.event(numbers["over"], [race, ""]))["success"]
             return state
 
         async def visit(prompt: str) -> str:
