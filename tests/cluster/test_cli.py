@@ -94,9 +94,10 @@ def test_options_come_from_the_command_line(start, monkeypatch) -> None:
 @pytest.fixture
 def serve(monkeypatch):
     """Calls `serve` on a cluster where its application is, one look after another, as said; None:
-    it is not there. Returns the sentence with which it ends, its application deleted."""
+    it is not there. The cluster's Serve has port 1. Returns the sentence with which it ends, its
+    application deleted."""
 
-    def serve(statuses: list[object]) -> str:
+    def serve(statuses: list[object], port: int = 1) -> str:
         deployed, deleted, listed = [], [], iter(statuses)
 
         def status() -> object:
@@ -116,11 +117,15 @@ def serve(monkeypatch):
         monkeypatch.setattr(ray.serve, "status", status)
         monkeypatch.setattr(ray.serve, "delete", deleted.append)
         with pytest.raises(SystemExit) as caught:
-            cli.serve(Options(gpus=1), "auto", "127.0.0.1", 1, "/class")
+            cli.serve(Options(gpus=1), "auto", "127.0.0.1", port, "/class")
         assert deleted == [each.name for each in deployed]
         return caught.value.code
 
     return serve
+
+
+def test_another_port_than_serves_is_said_in_words(serve) -> None:
+    assert "listens on 127.0.0.1:1 alone, not on 127.0.0.1:2. Give --host" in serve([], port=2)
 
 
 def application(status: str, **why: str) -> object:

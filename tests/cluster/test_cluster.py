@@ -1,40 +1,85 @@
-"""Races of the page's handlers over two racers of a local Ray cluster."""
+"""Races of the page's handlers over two racers of a local Ray cluster: the one cluster of `make
+test`, which starts with this file and ends with it. What needs no Ray is in test_pool.py,
+test_racer.py and test_page.py, what needs several nodes in test_nodes.py."""
 
 from __future__ import annotations
 
-import json
+import logging
 import os
 import re
 import signal
-import threading
-import urllib.error
 import urllib.request
 from collections import Counter
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import gradio as gr
-import httpx
 import pytest
 import ray  # which brings psutil
+from ray import serve
+from ray.serve.handle import DeploymentHandle
 
 import psutil  # isort: skip
 
 from app.races.races import Races
-from app.settings import SETTINGS
-from cluster.page import LOST
+from cluster import page, racer
+from cluster.page import LOST, ClusterPool
 from engine.trace import StepTable
 from engine.trace.seconds import PARTS
-from tests.app.conftest import NONE_RECORDED, VISITOR, begin, begun, form, raced, wait_until
-from tests.cluster.conftest import Cluster
-from tests.cluster.toys import NEEDS, pools
+from tests.app.conftest import NONE_RECORDED, VISITOR, begin, begun, raced, wait_until
+from tests.cluster.conftest import patiently
+from tests.cluster.toys import NEEDS, Ledger, pools, until_threads_end
 from tests.engine.trace.reread import reread
 from tests.mcp_client import tool
+from tests.ports import free_port
 from visualize.pictures.recorded_race import RecordedRace
 
 LANES = ("ar", "sjd", "gsd")
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Two racers of a toy, and the page."""
+
+    url: str
+    ledger: Ledger
+    racer: DeploymentHandle
+
+    def races(self, *, apart: bool = False) -> Races:
+        """The page's handlers, over the racers."""
+        # Ray waits in no thread that runs an event loop, as Playwright leaves this one after the
+        # browser's tests.
+        with ThreadPoolExecutor(1) as thread:
+            models = thread.submit(self.racer.models.remote().result, timeout_s=300).result()
+        return Races(ClusterPool(self.racer, models, 2, apart), NONE_RECORDED)
+
+    def actors(self) -> list[str]:
+        """Of every kind, without what is behind the last #, which is each replica's own."""
+        named = ray.util.list_named_actors(all_namespaces=True)
+        return sorted(each["name"].rpartition("#")[0] or each["name"] for each in named)
+
+
+@pytest.fixture(scope="module")
+def cluster(usual_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    folder: Path = tmp_path_factory.mktemp("ledger")
+    options = {"num_cpus": 2, "include_dashboard": False, "log_to_driver": False}
+    with free_port() as port, ExitStack() as ends:
+        ends.callback(ray.shutdown, wait_for_processes=True)
+        patiently(lambda: ray.init("local", **options, logging_level=logging.ERROR))
+        serve.start(http_options={"host": "127.0.0.1", "port": port, "request_timeout_s": None})
+        racers = racer.deployment(2, 2, 0.5, 0).bind(pools(folder))
+        serve.run(page.deployment().bind(racers, 2, False))
+        handle = serve.get_deployment_handle("racer", "default")
+        yield Cluster(f"http://127.0.0.1:{port}", Ledger(folder), handle)
+
+
+@pytest.fixture
+def races(cluster: Cluster) -> Races:
+    return cluster.races()
 
 
 def facts(race: RecordedRace) -> object:
@@ -51,11 +96,6 @@ def without_times(table: StepTable) -> list[bytes]:
     for part in PARTS:
         steps[part] = 0
     return [(table.arrays() | {"steps": steps})[name].tobytes() for name in table.arrays()]
-
-
-@pytest.fixture
-def races(cluster: Cluster) -> Races:
-    return cluster.races()
 
 
 def here(folder: Path, lanes: tuple[str, ...]) -> RecordedRace:
@@ -94,70 +134,27 @@ def test_a_race_goes_where_its_model_is_loaded(cluster, races) -> None:
     assert cluster.ledger.total()["o"] == 1
 
 
-@pytest.mark.parametrize("stop", ["closed", "stopped"])
-def test_a_race_that_ends_here_ends_there_within_two_steps(cluster, races, stop) -> None:
-    visitor = VISITOR if stop == "stopped" else SimpleNamespace(session_hash="")  # a program
-    boards = begin(races, visitor, prompt="slow")
-    race_id = next(boards).id
-    wait_until(lambda: [next(boards), cluster.ledger.racing()][1])
-    passes = cluster.ledger.total()["."]
-    if stop == "stopped":
-        races.stop(race_id, "", VISITOR.session_hash)
-        list(boards)
-    boards.close()
+def test_two_races_have_a_racer_each_and_end_there_with_the_step_when_they_are_stopped(
+    cluster, races
+) -> None:
+    list(begun(races))  # what is started once is there
+    before, passes = cluster.actors(), cluster.ledger.total()["."]
+    visitors = [SimpleNamespace(session_hash=f"visitor {i}") for i in range(2)]
+    boards = [begin(races, each, prompt="held", lanes=("ar",)) for each in visitors]
+    ids = [next(each).id for each in boards]
+    wait_until(lambda: [*map(next, boards), len(cluster.ledger.racing()) == 2][-1])
+    for race_id, visitor in zip(ids, visitors, strict=True):
+        races.stop(race_id, "", visitor.session_hash)
+    assert [list(each)[-1].state for each in boards] == ["stopped"] * 2
     wait_until(lambda: not cluster.ledger.racing())
-    assert cluster.ledger.total()["."] - passes <= 2
+    assert cluster.ledger.total()["."] - passes == 2
     assert list(begun(races))[-1].state == "finished"
-
-
-def test_fifty_visitors_at_once(cluster, races) -> None:
-    """While two races hold the racers: as many as the queue lets in wait, and then race."""
-    list(begin(races))  # what is started once is there
-    before, threads = cluster.actors(), set(threading.enumerate())
-    holders = [begin(races, SimpleNamespace(session_hash=f"h{i}"), prompt="slow") for i in (1, 2)]
-    held = [next(holder).id for holder in holders]
-    watching = [threading.Thread(target=list, args=(holder,)) for holder in holders]
-    for thread in watching:
-        thread.start()
-    wait_until(lambda: len(cluster.ledger.racing()) == 2)
-    opened = cluster.ledger.total()
-    ends, ids = dict[int, str](), dict[int, str]()
-
-    def visit(i: int) -> None:
-        values = form(seed=i, lanes=("ar",))
-        try:
-            live = races.start(str(i), f"10.0.0.{i}", races.read(values))
-            last = list(filter(None, live.watch()))[-1]
-            ends[i], ids[i] = last.state, last.id
-        except gr.Error as error:
-            ends[i] = error.message
-
-    visits = [threading.Thread(target=visit, args=(i,)) for i in range(50)]
-    for thread in visits:
-        thread.start()
-    wait_until(lambda: len(ends) == 50 - SETTINGS.queue_size)
-    assert all("more are not let in" in end for end in ends.values())
-    rejected = set(ends)
-    for race_id in held:
-        races.find(race_id).stop()
-    for thread in (*watching, *visits):
-        thread.join()
-    assert {i for i in ends if ends[i] == "finished"} == set(range(50)) - rejected
-    for i in range(50):
-        stored = races.find(ids.get(i), str(i))
-        assert (stored is None) == (i in rejected)
-        assert stored is None or stored.recording.trace.header.seed == i
-    wait_until(lambda: not cluster.ledger.racing())
-    now, begun_before = cluster.ledger.total(), 2 * len(form()["lanes"])
-    assert SETTINGS.queue_size <= now["+"] - opened["+"] <= SETTINGS.queue_size + begun_before
-    wait_until(lambda: set(threading.enumerate()) <= threads)
+    until_threads_end()
     assert cluster.actors() == before
 
 
-def test_metrics_are_on_rays_own_endpoint(cluster, races) -> None:
-    with pytest.raises(gr.Error):
-        next(begin(races, model="giant"))
-    list(begin(races, lanes=("gsd",)))
+def test_metrics_are_on_rays_own_endpoint(races) -> None:
+    list(begun(races, lanes=("gsd",)))
     (node,) = ray.nodes()
     url = f"http://127.0.0.1:{node['MetricsExportPort']}/metrics"
 
@@ -175,19 +172,10 @@ def test_metrics_are_on_rays_own_endpoint(cluster, races) -> None:
     wait_until(shown)
 
 
-def test_the_page_has_all_that_a_page_without_a_cluster_has(cluster) -> None:
-    """MCP in JSON without a redirect, its board's script, and limits."""
+def test_a_program_races_over_the_page_that_serve_serves(cluster) -> None:
     arguments = {"prompt": "red apple", "seed": 7, "lanes": ["ar", "sjd"]}
-    tools, answer = tool(f"{cluster.url}/", **arguments)
-    assert [each.name for each in tools] == ["race"]
+    _, answer = tool(f"{cluster.url}/", **arguments)
     assert [lane["state"] for lane in answer.structuredContent["lanes"]] == ["finished"] * 2
-    assert json.loads(answer.content[0].text) == answer.structuredContent
-    with httpx.Client(base_url=cluster.url, timeout=300) as client:
-        page = client.get("/")
-        assert page.headers["x-content-type-options"] == "nosniff"
-        (path,) = set(re.findall(r"/files/[0-9a-f]{16}/page\.js", page.text))
-        assert client.get(path).text.endswith("export { mountPage };\n")
-        assert client.post("/gradio_api/call/race", content=b"x" * 2**26).status_code == 413
 
 
 def test_nothing_but_a_replicas_own_port_listens_beyond_this_machine(cluster) -> None:
@@ -206,11 +194,11 @@ def test_nothing_but_a_replicas_own_port_listens_beyond_this_machine(cluster) ->
     assert len(replicas) == 3
 
 
-# The last two, since they end replicas.
+# The last one, since it ends a replica.
 
 
 def test_a_killed_racer_ends_its_race_in_words_and_the_next_runs(cluster, races) -> None:
-    events = begin(races, prompt="slow")
+    events = begin(races, prompt="held")
     wait_until(lambda: [next(events), cluster.ledger.racing()][1])
     (pid,) = cluster.ledger.racing()
     os.kill(pid, signal.SIGKILL)
@@ -218,21 +206,3 @@ def test_a_killed_racer_ends_its_race_in_words_and_the_next_runs(cluster, races)
         list(events)
     (cluster.ledger.folder / str(pid)).unlink()
     assert list(begun(races))[-1].state == "finished"
-
-
-def test_a_page_that_is_killed_comes_back(cluster) -> None:
-    named = ray.util.list_named_actors(all_namespaces=True)
-    (page,) = (each for each in named if "#page#" in each["name"])
-    ray.kill(ray.get_actor(**page), no_restart=False)
-
-    def answers() -> bool:
-        names = [each["name"] for each in ray.util.list_named_actors(all_namespaces=True)]
-        if page["name"] in names:
-            return False
-        try:
-            with urllib.request.urlopen(cluster.url, timeout=10) as answer:
-                return b"Photo Finish" in answer.read()
-        except (urllib.error.URLError, TimeoutError):
-            return False
-
-    wait_until(answers)

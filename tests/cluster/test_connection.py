@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import ray
 from ray._private.runtime_env.packaging import _get_excludes, create_package
+from ray.exceptions import AuthenticationError
 
 from cluster.connection import LEFT_OUT, LOCAL, PATH_BYTES, SENT, SOCKET, connection
 from tests.pages import ROOT, page
@@ -36,6 +37,15 @@ def test_auto_with_rays_own_variable_to_nobody_is_said_in_words_and_asks_ray_not
         words = f"no Ray cluster answers at {address}"
         with pytest.raises(SystemExit, match=words), connection("auto"):
             pass
+
+
+def test_a_wrong_token_is_said_in_words(monkeypatch) -> None:
+    def init(*_: object, **__: object) -> None:
+        raise RuntimeError("no connection") from AuthenticationError("wrong token")
+
+    monkeypatch.setattr(ray, "init", init)
+    with pytest.raises(SystemExit, match="asks for a token"), connection("auto"):
+        pass
 
 
 def test_a_cluster_is_sent_the_code_and_the_settings_and_no_secret(monkeypatch) -> None:

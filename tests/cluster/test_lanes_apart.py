@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import threading
 from collections.abc import Callable, Iterator
@@ -11,44 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from app.workers import race_stream
-from app.workers.race_stream import Idle, Recording, WorkerFailure
+from app.workers.race_stream import Idle, WorkerFailure
 from app.workers.waiting import Waiting
 from cluster import lanes_apart
 from cluster.lanes_apart import join, race_apart
 from cluster.streams import Event, Stream, merge
 from engine.failures import Failure
-from engine.race import Lane, Race, RaceRequest
+from engine.race import RaceRequest
 from engine.trace import Frame, LaneState
-from tests.cluster.toys import Ledger, Toy, card
+from tests.cluster.toys import Ledger, Racing, card, request, until_threads_end
 from visualize.board.snapshot import Snapshot, Update
 from visualize.pictures.recorded_race import RecordedRace
 
 LANES = ("ar", "sjd", "gsd")
-
-
-class Racing:
-    """A race in this process, as Ray Serve's handles stream one; `die` is raised after its first
-    step."""
-
-    def __init__(self, model: Toy, request: RaceRequest, die: Exception | None = None) -> None:
-        self._model, self._request, self._die = model, request, die
-        self.cancelled = threading.Event()
-
-    def __iter__(self) -> Iterator[Event]:
-        race = Race(self._model, self._request)
-        stream = race_stream.RaceStream(race, "a hint", float("inf"))
-        with contextlib.closing(stream.events()) as events:
-            for event in events:
-                yield event
-                if self._die is not None and any(frame.step for frame in stream.frames):
-                    raise self._die
-                if self.cancelled.is_set():
-                    raise RuntimeError("cancelled")
-        yield Recording(stream.recording().dumps())
-
-    def cancel(self) -> None:
-        self.cancelled.set()
 
 
 class Listed(list):
@@ -78,26 +52,14 @@ def ledger(tmp_path: Path) -> Ledger:
     return Ledger(tmp_path)
 
 
-def request(*lanes: str, prompt: str = "red apple") -> RaceRequest:
-    lanes = lanes or LANES
-    return RaceRequest(prompt, 7, tuple(map(Lane, lanes)), card("toy").sampling, "toy")
-
-
 def apart(race: RaceRequest, start: Callable[[RaceRequest], Stream]) -> Iterator[Event]:
     return race_apart(race, Waiting(race, card("toy")).board(), start)
 
 
-def until_threads_end() -> None:
-    for thread in threading.enumerate():
-        if thread.name.startswith("racer "):
-            thread.join(300)
-            assert not thread.is_alive()
-
-
 def test_the_race_is_that_of_one_device_in_the_order_of_the_lanes_clocks(ledger) -> None:
-    race = request()
-    *events, recording = apart(race, lambda lane: Racing(Toy(ledger), lane))
-    (*_, alone) = Racing(Toy(ledger), race)
+    race = request(*LANES)
+    *events, recording = apart(race, lambda lane: Racing(ledger, lane))
+    (*_, alone) = Racing(ledger, race)
     one, several = (RecordedRace.loads(each.text) for each in (alone, recording))
     assert several.trace.header == one.trace.header
     assert several.pictures == one.pictures
@@ -130,7 +92,7 @@ def test_the_race_is_that_of_one_device_in_the_order_of_the_lanes_clocks(ledger)
 
 
 def test_two_lanes_of_one_decoder_keep_their_names_and_places(ledger) -> None:
-    *_, last, _ = apart(request("sjd", "sjd"), lambda lane: Racing(Toy(ledger), lane))
+    *_, last, _ = apart(request("sjd", "sjd"), lambda lane: Racing(ledger, lane))
     assert [lane.title for lane in last.lanes] == ["SJD (1)", "SJD (2)"]
 
 
@@ -139,11 +101,11 @@ def test_a_lane_whose_racer_dies_ends_all(ledger) -> None:
 
     def start(lane: RaceRequest) -> Racing:
         die = ConnectionError("lost") if lane.lanes[0].decoder == "gsd" else None
-        racings.append(Racing(Toy(ledger), lane if die else replace(lane, prompt="slow"), die))
+        racings.append(Racing(ledger, lane if die else replace(lane, prompt="held"), die))
         return racings[-1]
 
     with pytest.raises(ConnectionError, match="lost"):
-        list(apart(request(), start))
+        list(apart(request(*LANES), start))
     assert all(racing.cancelled.is_set() for racing in racings)
     until_threads_end()
     assert not ledger.racing()
@@ -151,7 +113,7 @@ def test_a_lane_whose_racer_dies_ends_all(ledger) -> None:
 
 def test_a_failure_in_words_is_the_last_event(ledger) -> None:
     failure = WorkerFailure(Failure.BUG, "no")
-    streams = iter([Listed([Idle(), failure]), Racing(Toy(ledger), request("sjd", prompt="slow"))])
+    streams = iter([Listed([Idle(), failure]), Racing(ledger, request("sjd", prompt="held"))])
     events = list(apart(request("ar", "sjd"), lambda lane: next(streams)))
     assert events[-1] is failure
     until_threads_end()
@@ -159,9 +121,9 @@ def test_a_failure_in_words_is_the_last_event(ledger) -> None:
 
 
 def test_closing_ends_every_lane(ledger) -> None:
-    racings = [Racing(Toy(ledger), request(name, prompt="slow")) for name in LANES]
+    racings = [Racing(ledger, request(name, prompt="held")) for name in LANES]
     waiting = iter(racings)
-    events = apart(request(prompt="slow"), lambda lane: next(waiting))
+    events = apart(request(*LANES, prompt="held"), lambda lane: next(waiting))
     for event in events:
         if isinstance(event, Snapshot) and ledger.racing():
             break
@@ -179,7 +141,7 @@ def test_a_race_can_be_closed_before_it_has_a_racer() -> None:
 
 
 def test_a_lane_that_fails_stays_in_the_race(ledger) -> None:
-    recordings = [[*Racing(Toy(ledger), request(name))][-1] for name in LANES[:2]]
+    recordings = [[*Racing(ledger, request(name))][-1] for name in LANES[:2]]
     bad, good = (RecordedRace.loads(recording.text) for recording in recordings)
     frames = (Frame(0, LaneState.RACING), Frame(0, LaneState.FAILED, error="no"))
     bad = RecordedRace(replace(bad.trace, frames=frames), None)
@@ -191,7 +153,7 @@ def test_a_lane_that_fails_stays_in_the_race(ledger) -> None:
 
 @pytest.mark.parametrize("lacking", ["a lane", "memory"])
 def test_a_race_that_is_over_stands_where_it_cannot_be_kept(ledger, monkeypatch, lacking) -> None:
-    streams = iter([[*Racing(Toy(ledger), request(name))] for name in LANES[:2]])
+    streams = iter([[*Racing(ledger, request(name))] for name in LANES[:2]])
 
     def start(_: RaceRequest) -> Listed:
         events = Listed(next(streams))

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +16,12 @@ from typing import Any
 
 import httpx
 import pytest
-import ray
+import ray  # which brings psutil
 from gradio_client import Client
 from gradio_client.exceptions import AppError
 from ray.cluster_utils import Cluster
+
+import psutil  # isort: skip
 
 from cluster.connection import connection
 from cluster.page import LOST
@@ -29,6 +32,27 @@ from tests.ports import free_port
 
 PROMPT = "red apple on sky clouds"
 PATIENCE = 300  # seconds
+# A decoder of the cluster's own; a racer tries the first steps of each before it races.
+HELD = """
+import time
+from pathlib import Path
+
+from engine.decoders.ar import VanillaAR
+from engine.decoders.base import Badge
+
+
+class Held(VanillaAR):
+    name, title, default = "held", "Held", False
+    idea, paper, badge = "Waits after ten steps.", "none", Badge.SAME_DISTRIBUTION
+
+    def steps(self, *request):
+        for i, step in enumerate(super().steps(*request)):
+            while i == 10 and not Path(__file__).with_name("go on").exists():
+                time.sleep(0.1)
+            yield step
+"""
+
+pytestmark = pytest.mark.cluster
 
 
 @dataclass(frozen=True)
@@ -37,6 +61,7 @@ class Site:
     node: Any  # the one beside the head
     url: str
     port: int
+    go_on: Path  # a race of the lane "held" waits for this file
 
 
 def start(cluster: Cluster, port: int, *options: str, **variables: str) -> subprocess.Popen[str]:
@@ -95,14 +120,15 @@ def two_nodes() -> tuple[Cluster, Any]:
 
 
 @pytest.fixture(scope="module")
-def site(usual_folder: Path) -> Iterator[Site]:
+def site(usual_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    (file := tmp_path_factory.mktemp("decoders") / "held.py").write_text(HELD, "utf-8")
+    settings = {"PHOTO_FINISH_RACE_SECONDS": "600", "PHOTO_FINISH_DECODERS": str(file)}
     with free_port() as port, ExitStack() as ends:
         cluster, node = patiently(two_nodes)
         ends.callback(cluster.shutdown)
         cluster.wait_for_nodes(PATIENCE)
-        racers = ("--racers", "2", "2")
-        page = serving(cluster, port, *racers, PHOTO_FINISH_RACE_SECONDS="600")
-        yield Site(cluster, node, ends.enter_context(page), port)
+        page = serving(cluster, port, "--racers", "2", "2", **settings)
+        yield Site(cluster, node, ends.enter_context(page), port, file.with_name("go on"))
 
 
 @pytest.mark.usefixtures("home")
@@ -140,32 +166,55 @@ def test_a_second_page_leaves_the_first_alone(site: Site) -> None:
     assert httpx.get(site.url, timeout=PATIENCE).status_code == 200
 
 
-@pytest.mark.parametrize("mine", ["another", "none", "disabled"])
-def test_a_wrong_token_is_said_in_words(site: Site, tmp_path: Path, mine: str) -> None:
-    variables = {"RAY_AUTH_TOKEN": "0" * 64 if mine == "another" else "", "HOME": str(tmp_path)}
-    if mine == "disabled":
-        variables["RAY_AUTH_MODE"] = mine
-    said = refused(site.cluster, site.port, **variables)
-    assert "asks for a token, and this program has none or another" in said
+def test_a_wrong_token_is_said_in_words(site: Site, tmp_path: Path) -> None:
+    another, none = {"RAY_AUTH_TOKEN": "0" * 64}, {"RAY_AUTH_TOKEN": "", "HOME": str(tmp_path)}
+
+    def said(variables: dict[str, str]) -> str:
+        return refused(site.cluster, site.port, **variables)
+
+    with ThreadPoolExecutor(3) as starts:
+        tokens = (another, none, none | {"RAY_AUTH_MODE": "disabled"})
+        for words in starts.map(said, tokens):
+            assert "asks for a token, and this program has none or another" in words
+
+
+def test_a_page_that_is_killed_comes_back(site: Site) -> None:
+    processes = psutil.Process().children(recursive=True)
+    replica = re.compile("ServeReplica:[^:]+:page")
+    (page,) = (each for each in processes if replica.search("".join(each.cmdline())))
+    page.kill()
+    page.wait(PATIENCE)
+
+    def answers() -> bool:
+        try:
+            return b"Photo Finish" in httpx.get(site.url, timeout=10).content
+        except httpx.TransportError:
+            return False
+
+    wait_until(answers)
 
 
 def test_races_go_on_after_a_node_is_lost(site: Site) -> None:
-    def submit(lanes: list[str]) -> Any:
-        # A client gives up its other calls when one of them fails.
-        return Client(site.url, verbose=False).submit(PROMPT, 7, lanes, api_name="/race")
+    # A client gives up its other calls when one of them fails.
+    clients = [Client(site.url, verbose=False) for _ in range(3)]
+    # One on each node; they do not end before one of these is lost.
+    held = [each.submit(PROMPT, 7, ["held"], api_name="/race") for each in clients[:2]]
 
     def racing(job: Any) -> bool:
+        assert not job.done()
         shown = job.outputs()
         return bool(shown) and shown[-1]["state"] == "racing"
 
-    jobs = [submit(["ar"] * 4) for _ in range(2)]  # one on each node
-    wait_until(lambda: all(map(racing, jobs)))
+    wait_until(lambda: all(map(racing, held)))
     site.cluster.remove_node(site.node, allow_graceful=False)
+    wait_until(lambda: any(job.done() for job in held))
+    site.go_on.touch()
     ends = []
-    for job in jobs:
+    for job in held:
         try:
-            ends.append(job.result(300)["state"])
+            ends.append(job.result(PATIENCE)["state"])
         except AppError as error:
             ends.append(str(error))
     assert sorted(ends) == sorted([LOST, "finished"])
-    assert submit(["sjd"]).result(300)["state"] == "finished"
+    race = clients[2].submit(PROMPT, 7, ["sjd"], api_name="/race")
+    assert race.result(PATIENCE)["state"] == "finished"

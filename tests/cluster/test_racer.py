@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
+
+import pytest
 
 from app.models.model_loader import ModelLoader, warm_up
 from app.models.model_pool import ModelPool
@@ -10,8 +13,9 @@ from app.workers.race_stream import Recording, WorkerFailure
 from cluster.racer import Racer
 from cluster.streams import Event
 from engine.judge.toys import Toy
-from engine.race import Lane, RaceRequest
 from tests.app.conftest import toy_card, toy_pool
+from tests.cluster import toys
+from tests.cluster.toys import Ledger, request
 from tests.coroutines import run
 from visualize.board.snapshot import Update
 from visualize.pictures.recorded_race import RecordedRace
@@ -29,12 +33,11 @@ class Named(Toy):
         return super().forward(*window)
 
 
-def raced(racer: Racer, model: Toy) -> list[Event]:
+def raced(racer: Racer) -> list[Event]:
     """A race's stream."""
-    request = RaceRequest("a prompt", 1, (Lane("ar"), Lane("sjd")), model.sampling, "toy")
 
     async def race() -> list[Event]:
-        return [event async for event in racer.race(request)]
+        return [event async for event in racer.race(request("ar", "sjd"))]
 
     return run(race())
 
@@ -43,13 +46,34 @@ def test_a_race_is_on_the_thread_that_the_model_was_warmed_up_on() -> None:
     model = Named()
     pool = ModelPool(ModelLoader(lambda: warm_up(model)), toy_card(model))
     racer = Racer(lambda: pool)
-    assert pool.wait("toy", 60)
+    assert pool.wait("toy", 300)
     warmed = set(model.threads)
     model.threads.clear()
 
-    raced(racer, model)
+    raced(racer)
     assert set(model.threads) == warmed
     assert len(warmed) == 1
+
+
+def test_a_race_that_is_cancelled_ends_after_the_step_in_progress(tmp_path) -> None:
+    model = toys.Toy(Ledger(tmp_path))
+    racer = Racer(lambda: toy_pool(model))
+
+    async def read() -> None:
+        async for _ in racer.race(request("ar", "sjd", prompt="held")):
+            pass
+
+    async def race() -> None:
+        reading = asyncio.ensure_future(read())
+        while not model.open:
+            assert not reading.done()
+            await asyncio.sleep(0.01)
+        reading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+
+    run(race())
+    assert (model.passes, model.open) == (1, 0)
 
 
 class Huge(Toy):
@@ -70,7 +94,7 @@ def stands(events: list[Event]) -> bool:
 
 def test_a_race_that_is_over_stands_without_memory_for_its_pictures() -> None:
     model = Huge((6, 6), 16)
-    assert stands(raced(Racer(lambda: toy_pool(model)), model))
+    assert stands(raced(Racer(lambda: toy_pool(model))))
 
 
 def test_a_race_that_is_over_stands_without_memory_for_its_file(monkeypatch) -> None:
@@ -79,6 +103,6 @@ def test_a_race_that_is_over_stands_without_memory_for_its_file(monkeypatch) -> 
 
     monkeypatch.setattr(RecordedRace, "dumps", fail)
     model = Toy()
-    events = raced(Racer(lambda: toy_pool(model)), model)
+    events = raced(Racer(lambda: toy_pool(model)))
     assert stands(events)
     assert not any(isinstance(event, Recording) for event in events)
