@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import Page, expect
+from collections.abc import Sequence
+from contextlib import suppress
+
+from playwright.sync_api import Page, TimeoutError, expect
 
 from engine.decoders import DECODERS
 
-PATIENCE = 120_000  # ms: a shared machine may be slow; nothing waits longer than it must
+PATIENCE = 15_000  # ms: a shared machine may be slow; nothing waits longer than it must
 # Parts that reach over the edge of the stage or of their lane, or whose lines are cut off by their
 # own; figures that reach into the next lane.
 PARTS = (
@@ -155,3 +158,35 @@ def hold_timers(page: Page) -> None:
 def run_timers(page: Page) -> None:
     """Runs the timers that wait; those that they set wait for the next call."""
     page.evaluate("timers.splice(0).forEach((act) => act())")
+
+
+def faultless(page: Page, faults: str, argument: object = None) -> None:
+    """Waits until a script, which lists what is wrong, lists nothing; else says what it lists."""
+    with suppress(TimeoutError):
+        page.wait_for_function(f"(it) => ({faults})(it).length === 0", arg=argument)
+    found = page.evaluate(faults, argument)
+    assert not found, found
+
+
+# The relative luminances of an element's text and of what is behind it (WCAG 2).
+INK_AND_GROUND = """element => {
+  const luminance = (colour) => colour.match(/[0-9.]+/g).slice(0, 3).reduce((sum, value, i) => {
+    const part = value / 255;
+    const linear = part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+    return sum + [0.2126, 0.7152, 0.0722][i] * linear;
+  }, 0);
+  let ground = element;
+  const clear = (part) => getComputedStyle(part).backgroundColor === "rgba(0, 0, 0, 0)";
+  while (clear(ground)) ground = ground.parentElement;
+  const style = getComputedStyle(element);
+  const ink = element instanceof SVGElement ? style.fill : style.color;
+  return [luminance(ink), luminance(getComputedStyle(ground).backgroundColor)];
+}"""
+
+
+def assert_legible(ink_and_ground: Sequence[float], theme: str, part: str) -> None:
+    """By WCAG's contrast of small text."""
+    ink, ground = ink_and_ground
+    high, low = max(ink, ground), min(ink, ground)
+    assert (high + 0.05) / (low + 0.05) >= 4.5, part
+    assert (ink > ground) == (theme == "dark"), part

@@ -21,8 +21,8 @@ import pytest
 from websockets.sync.client import connect
 
 from tests.app.conftest import wait_until
+from tests.browser.acts import INK_AND_GROUND, assert_legible
 from tests.browser.servers import answers
-from tests.browser.test_screens import INK_AND_GROUND, assert_legible
 from tests.ports import free_port
 
 WIDTH, HEIGHT = 1400, 1000

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.acts import key, prompted, wide
@@ -31,6 +30,7 @@ def test_the_speakers_view_follows_the_stage_and_turns_it(recorded_url, open_pag
     view = speaker_of(stage)
     shows(view, "cactus on yellow sand", "Next: the tour.")
     number = stage.locator(".chapter-number")
+    # either window turns both
     view.keyboard.press("PageDown")
     expect(number).to_have_text("1")
     shows(view, "One token at a time", "Next: Guess in parallel.")
@@ -44,36 +44,32 @@ def test_the_speakers_view_follows_the_stage_and_turns_it(recorded_url, open_pag
     expect(view.locator(".speaker-count")).to_have_text(re.compile(r"Chapter 3 of \d+"))
     view.get_by_role("button", name="Back").click()
     expect(number).to_have_text("2")
-    for page in (view, stage):
-        page.reload()
-        if page is view:
-            shows(view, "Guess in parallel", "Next: The same noise.")
+    # a reload of either
+    view.reload()
+    shows(view, "Guess in parallel", "Next: The same noise.")
+    stage.reload()
     prompted(stage, "the tour")
     shows(view, "the tour", "Next: the tour.")
     view.keyboard.press("n")
     expect(number).to_have_text("1")
-    view.close()
-
-
-def test_the_speakers_view_says_when_no_stage_is_open(recorded_url, open_page) -> None:
-    stage = open_page(recorded_url, 1280, 720, "?present=1")
-    view = speaker_of(stage)
+    # the stage is left, entered again, and gone
     gone = view.locator(".speaker-gone")
-    expect(view.get_by_role("button", name="Next")).to_be_enabled()
     expect(gone).to_be_empty()
-    key(stage, "f")
+    key(stage, "Escape", "f")
     expect(gone).to_contain_text("No stage is open in this browser.")
     expect(view.get_by_role("button", name="Next")).to_be_disabled()
     expect(view.locator(".speaker-notes")).to_be_hidden()
     key(stage, "f")
     expect(gone).to_be_empty()
-    stage.goto(recorded_url)
+    expect(view.get_by_role("button", name="Next")).to_be_enabled()
+    stage.goto(f"{recorded_url}theme.css")  # another page of the same site
     expect(gone).to_contain_text("Press f on the page")
     view.close()
 
 
-def test_the_speakers_view_ends_the_full_screen_and_not_the_stage(open_file, duel) -> None:
+def test_a_file_has_a_speakers_view_of_its_own(open_file, duel) -> None:
     stage = open_file(duel, 1280, 720)
+    # it ends the full screen, and not the stage
     full = "(is) => (document.fullscreenElement !== null) === is"
     key(stage, "f")
     stage.wait_for_function(full, arg=True)
@@ -86,13 +82,27 @@ def test_the_speakers_view_ends_the_full_screen_and_not_the_stage(open_file, due
     expect(stage.locator("body")).to_have_class(re.compile("present"))
     key(stage, "f")
     expect(stage.locator("body")).not_to_have_class(re.compile("present"))
+    stage.wait_for_function(full, arg=False)
     view.close()
-
-
-def test_the_talks_time_outlives_a_reload_and_begins_again(open_file, duel) -> None:
-    view = open_file(duel, 390, 844, "?present=1").context.new_page()
+    # the strip opens it, too, and it fits a phone
+    key(stage, "f")
+    stage.wait_for_function(full, arg=True)
+    stage.locator(".board").hover()
+    with stage.expect_popup() as opened:
+        stage.locator(".strip .speaker-open").click(force=True)
+    view = opened.value
+    view.get_by_role("button", name="Next").click()
+    expect(stage.locator(".chapter-number")).to_have_text("1")
+    shows(view, "One token at a time", "Next: Guess with a distribution.")
+    for width, height in ((1280, 720), (390, 844)):
+        view.set_viewport_size({"width": width, "height": height})
+        expect(view.get_by_role("button", name="Next")).to_be_in_viewport(ratio=1)
+        assert wide(view) <= 0
+    view.close()
+    # the talk's time outlives a reload, and begins again
+    view = stage.context.new_page()
     view.clock.install(time=0)
-    view.goto(f"{view.context.pages[0].url.split('?')[0]}?speaker=1")
+    view.goto(f"{stage.url.split('?')[0]}?speaker=1")
     time = view.get_by_role("timer")
     expect(time).to_have_text("0:00")
     view.clock.fast_forward(3_723_000)
@@ -101,20 +111,4 @@ def test_the_talks_time_outlives_a_reload_and_begins_again(open_file, duel) -> N
     expect(time).to_have_text(re.compile("^1:02:0"))
     view.get_by_role("button", name="Reset the time").click()
     expect(time).to_have_text(re.compile("^0:0"))
-    view.close()
-
-
-@pytest.mark.parametrize(("width", "height"), [(1280, 720), (390, 844)])
-def test_a_file_has_a_speakers_view_of_its_own(open_file, duel, width: int, height: int) -> None:
-    stage = open_file(duel, 1280, 720, "?present=1")
-    stage.locator(".board").hover()
-    with stage.expect_popup() as opened:
-        stage.locator(".strip .speaker-open").click(force=True)
-    view = opened.value
-    view.set_viewport_size({"width": width, "height": height})
-    view.get_by_role("button", name="Next").click()
-    expect(stage.locator(".chapter-number")).to_have_text("1")
-    shows(view, "One token at a time", "Next: Guess with a distribution.")
-    assert wide(view) <= 0
-    expect(view.get_by_role("button", name="Next")).to_be_in_viewport(ratio=1)
     view.close()

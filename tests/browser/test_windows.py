@@ -1,12 +1,76 @@
-"""Windows of every size, and a visitor's own colours: each shows how the race stands."""
+"""Windows of every size, from a narrow phone to a wall, and a visitor's own colours: each shows how
+the race stands, and nothing is cut off or scrolls sideways."""
 
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
-from tests.browser.acts import wide
+from tests.browser.acts import (
+    faultless,
+    finished,
+    key,
+    prompted,
+    race,
+    running,
+    show_options,
+    unfold,
+    wide,
+)
 
+# Windows by the number of lanes that are shown, each with the least share of the first picture that
+# is in it before anything is scrolled. 683 x 384 is a laptop's window of 1366 x 768 at a zoom of
+# 200%.
+LAPTOP, PHONE, WALL = (1366, 768), (390, 844), (3840, 2160)
+WINDOWS = {
+    8: [(320, 640, 1), (*WALL, 1)],
+    7: [(*WALL, 1)],
+    5: [(*LAPTOP, 1)],
+    4: [(*LAPTOP, 1)],
+    3: [(*LAPTOP, 1)],
+    2: [(320, 640, 1), (683, 384, 0.75), (*PHONE, 1), (*WALL, 1)],
+    1: [(*LAPTOP, 1)],
+}
+# What does not fit: the page in its width and the first picture in its height; on a laptop, few
+# lanes with their figures; on a wall, the board, its last lane and that lane's picture.
+MISFITS = """([width, height, lanes, least]) => {
+  const all = (selector) => [...document.querySelectorAll(selector)];
+  const box = (part) => part.getBoundingClientRect();
+  const shown = all(".lane:not([hidden])");
+  const pictures = shown.map((lane) => box(lane.querySelector("canvas")));
+  const [first, last] = [pictures[0], pictures.at(-1)];
+  const seen = Math.min(first.bottom, innerHeight) - Math.max(first.top, 0);
+  const board = box(document.querySelector(".board"));
+  const foot = Math.max(...shown.flatMap((lane) =>
+    [...lane.querySelectorAll(".course, dl")].map((part) => box(part).bottom)));
+  const end = box(shown.at(-1));
+  const facts = {
+    "the window's size": innerWidth === width && innerHeight === height && scrollY === 0,
+    lanes: shown.length === lanes,
+    "no wider than the window": document.documentElement.scrollWidth <= innerWidth,
+    "the first picture in sight": seen >= least * first.height && first.height > 0,
+    "figures in sight": width !== 1366 || (foot <= height && first.width >= 200),
+    "a large board": width < 3000 || board.width > 3000,
+    "lanes as wide as the board": width < 3000 || Math.abs(end.right - board.right) <= 2,
+    "large pictures": width < 3000 || (last.width > 0.6 * end.width && last.bottom <= height),
+  };
+  return Object.keys(facts).filter((name) => !facts[name]);
+}"""
+# What a narrow phone cuts off: times, titles, badges and figures, flags over a lane's edge, a clock
+# over what stands below it; and a form in more than two rows.
+CUT = """() => {
+  const all = (selector) => [...document.querySelectorAll(selector)];
+  const box = (part) => part.getBoundingClientRect();
+  const cut = all(".lane :is(.stamp, .title, .badge, dd)").filter((part) =>
+    part.checkVisibility() && part.scrollWidth > part.clientWidth);
+  const over = all(".lane .post").filter((flag) =>
+    box(flag).right > box(flag.closest(".lane")).right);
+  const [roll, options] = all("#roll, #options button");
+  const [[clock], [settings]] = [all(".clock"), all(".use-settings")];
+  const rows = box(roll).top === box(options).top ? [] : [options];
+  const below = box(clock).bottom <= box(settings).top ? [] : [clock];
+  return [...cut, ...over, ...rows, ...below].map((part) => part.outerHTML.slice(0, 80));
+}"""
 # What tells one state of the board from another by a ground: the grounds of a pressed button and of
 # one that is not, of the played part of the scrubber and of a lane's bar.
 GROUNDS = """() => {
@@ -19,103 +83,81 @@ GROUNDS = """() => {
     left: style(".progress").backgroundColor,
   };
 }"""
+# Lanes' frames that reach over the window's edge.
+BEYOND = """() => [...document.querySelectorAll(".lane .frame")].filter((frame) => {
+  const { left, top, right, bottom } = frame.getBoundingClientRect();
+  return left < 0 || top < 0 || right > innerWidth || bottom > innerHeight;
+}).map((frame) => frame.closest(".lane").dataset.lane)"""
 
 
-def shown(page: Page) -> float:
-    """The share of the first picture that is in the window."""
-    return page.locator(".lane:not([hidden]) canvas").first.evaluate(
-        "picture => { const { top, bottom, height } = picture.getBoundingClientRect();"
-        " return Math.max(0, Math.min(bottom, innerHeight) - Math.max(top, 0)) / height; }"
-    )
-
-
-def test_forced_colours_keep_what_is_chosen_and_how_far_it_is(recorded_url, browser) -> None:
-    context = browser.new_context(forced_colors="active", viewport={"width": 1366, "height": 768})
-    page = context.new_page()
-    page.goto(recorded_url)
-    page.wait_for_selector(".board .lane")
-    found = page.evaluate(GROUNDS)
-    assert found["pressed"] != found["other"]
-    assert found["scrub"].count("linear-gradient") == 2
-    assert found["done"] != found["left"]
-    for each in ("#seed label", "#race", "#roll", "#race-seeds", ".speed"):
-        bordered = "it => getComputedStyle(it).borderTopWidth !== '0px'"
-        assert page.locator(each).evaluate(bordered), each
-    arrow = "it => getComputedStyle(it).appearance"  # its own, drawn by a ground, is not there
-    assert page.locator(".speed").evaluate(arrow) == "auto"
-    context.close()
-
-
-@pytest.mark.parametrize(
-    ("width", "height", "least"), [(320, 640, 1), (683, 384, 0.75), (390, 844, 1)]
-)
-def test_a_small_window_shows_a_picture_and_plays_it(
-    recorded_url, open_page, width: int, height: int, least: float
-) -> None:
-    """683 x 384 is a laptop's window of 1366 x 768 at a zoom of 200%."""
-    page = open_page(recorded_url, width, height)
-    assert shown(page) >= least
-    expect(page.locator(".board")).not_to_have_attribute("data-t", "0")
-    assert wide(page) <= 0
-
-
-def test_a_narrow_phone_has_its_form_in_two_rows_and_cuts_no_time(recorded_url, open_page) -> None:
-    page = open_page(recorded_url, 320, 640, "?recorded=tour&t=end")
+def test_a_finished_race_fits_windows_of_every_size(recorded_url, open_page) -> None:
+    page = open_page(recorded_url, *LAPTOP, "?recorded=tour&t=end")
     expect(page.locator(".board")).to_have_attribute("data-done", "1")
-    rows = page.locator("#roll, #options button").evaluate_all(
-        "buttons => buttons.map((button) => button.getBoundingClientRect().top)"
-    )
-    assert rows[0] == rows[1]
-    page.locator(".fill").evaluate_all("buttons => buttons.forEach((it) => (it.hidden = false))")
-    cut = page.locator(".lane :is(.stamp, .title, .badge, dd):visible").evaluate_all(
-        "parts => parts.filter((it) => it.scrollWidth > it.clientWidth).map((it) => it.innerText)"
-    )
-    assert cut == []
-    clock, settings = (
-        page.locator(".clock").bounding_box(),
-        page.locator(".use-settings").bounding_box(),
-    )
-    assert clock["y"] + clock["height"] <= settings["y"]
-    beyond = page.locator(".lane .post").evaluate_all(
-        "flags => flags.map((flag) => flag.getBoundingClientRect().right"
-        " - flag.closest('.lane').getBoundingClientRect().right)"
-    )
-    assert max(beyond) <= 0
-
-
-def test_the_icons_of_links_stand_in_the_middle(recorded_url, open_page) -> None:
-    page = open_page(recorded_url)
     middles = page.locator(".moment, .embed, .moment svg, .embed svg").evaluate_all(
         "parts => parts.map((part) => { const { top, bottom } = part.getBoundingClientRect();"
         " return (top + bottom) / 2; })"
     )
-    assert max(middles) - min(middles) <= 1
+    assert max(middles) - min(middles) <= 1  # icons in the middle of their links
+    # a lane can be filled in, which is one button more in its head
+    page.locator(".fill").evaluate_all("buttons => buttons.forEach((it) => (it.hidden = false))")
+    for lanes in range(8, 0, -1):
+        for width, height, least in WINDOWS.get(lanes, []):
+            page.set_viewport_size({"width": width, "height": height})
+            faultless(page, MISFITS, [width, height, lanes, least])
+            if width == 320:
+                faultless(page, CUT)
+        key(page, str(lanes))  # hides the last one
+    # forced colours keep what is chosen and how far it is
+    key(page, "1")
+    page.emulate_media(forced_colors="active")
+    try:
+        found = page.evaluate(GROUNDS)
+        assert found["pressed"] != found["other"]
+        assert found["scrub"].count("linear-gradient") == 2
+        assert found["done"] != found["left"]
+        for each in ("#seed label", "#race", "#roll", "#race-seeds", ".speed"):
+            bordered = "it => getComputedStyle(it).borderTopWidth !== '0px'"
+            assert page.locator(each).evaluate(bordered), each
+        arrow = "it => getComputedStyle(it).appearance"  # its own, drawn by a ground, is not there
+        assert page.locator(".speed").evaluate(arrow) == "auto"
+    finally:
+        page.emulate_media(forced_colors="none")
 
 
-@pytest.mark.parametrize("lanes", ["1", "1,2,3", "1,2,3,4", "1,2,3,4,5"])
-def test_a_laptops_window_has_few_lanes_with_their_figures(recorded_url, open_page, lanes) -> None:
-    page = open_page(recorded_url, 1366, 768, f"?recorded=tour&t=end&lane={lanes}")
-    expect(page.locator(".board")).to_have_attribute("data-done", "1")
-    expect(page.locator(".lane:not([hidden]) dl")).to_have_count(len(lanes.split(",")))
-    foot = "parts => Math.max(...parts.map((part) => part.getBoundingClientRect().bottom))"
-    assert page.locator(".lane:visible :is(.course, dl)").evaluate_all(foot) <= 768
-    picture = page.locator(".lane:visible canvas").first.bounding_box()
-    assert picture["width"] >= 200
+@pytest.fixture
+def releasing(model):
+    """The model of the pages, which is held by a test and released after it."""
+    yield model
+    model.release()
 
 
-@pytest.mark.parametrize("lanes", ["1,2", "1,2,3,4,5,6,7"])
-def test_a_large_window_is_used_whatever_lanes_are_shown(recorded_url, open_page, lanes) -> None:
-    page = open_page(recorded_url, 3840, 2160, f"?recorded=tour&t=end&lane={lanes}")
-    expect(page.locator(".board")).to_have_attribute("data-done", "1")
-    board = page.locator(".board").bounding_box()
-    last = page.locator(".lane:visible").last.bounding_box()
-    picture = page.locator(".lane:visible canvas").last.bounding_box()
-    assert last["x"] + last["width"] == pytest.approx(board["x"] + board["width"], abs=2)
-    assert picture["width"] > 0.6 * last["width"]
-    assert picture["y"] + picture["height"] <= 2160
-
-
-def test_a_large_window_is_used(recorded_url, open_page) -> None:
-    page = open_page(recorded_url, 3840, 2160)
-    assert page.locator(".board").bounding_box()["width"] > 3000
-    assert shown(page) == 1
+def test_a_phone_shows_all_and_a_laptop_sees_its_race(recorded_url, open_page, releasing) -> None:
+    page = open_page(recorded_url, *PHONE)
+    prompted(page, "cactus on yellow sand")
+    expect(page.locator(".board")).not_to_have_attribute("data-t", "0")  # it plays
+    # no part of the page makes a phone scroll sideways
+    assert wide(page) <= 0
+    show_options(page)
+    assert wide(page) <= 0
+    for section in ("decided", "whatif", "export"):
+        unfold(page, section)
+    expect(page.locator(".figure .js-plotly-plot").first).to_be_visible()
+    page.locator("#copy").click()
+    expect(page.locator("#link")).to_be_visible()
+    page.locator(".lane[data-lane='sjd'] canvas").click(position={"x": 9, "y": 9})
+    expect(page.locator(".token")).to_be_visible()
+    assert wide(page) <= 0
+    # Race folds the options, and a laptop's window has all of the lanes while they race
+    page.set_viewport_size({"width": LAPTOP[0], "height": LAPTOP[1]})
+    releasing.hold()
+    race(page, "x" * 900, lanes=("ar", "sjd", "gsd", "lantern", "sjd-pac"))
+    prompted(page, "x" * 900)
+    expect(page.locator("#settings")).to_be_hidden()
+    running(page)
+    faultless(page, BEYOND)
+    # a phone has the longest prompt in its width, while the race is on and after it
+    page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
+    assert wide(page) <= 0
+    releasing.release()
+    finished(page)
+    assert wide(page) <= 0
