@@ -9,7 +9,7 @@ from playwright.sync_api import Page, TimeoutError, expect
 
 from engine.decoders import DECODERS
 
-PATIENCE = 15_000  # ms: a shared machine may be slow; nothing waits longer than it must
+PATIENCE = 120_000  # ms: a shared machine may be slow; nothing waits longer than it must
 # Parts that reach over the edge of the stage or of their lane, or whose lines are cut off by their
 # own; figures that reach into the next lane.
 PARTS = (

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import numpy as np
-import pytest
 from PIL import Image
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
-from tests.browser.acts import PATIENCE, by_passes
+from tests.browser.acts import by_passes
 from tests.visualize.races import FIVE, filled_trace, recorded
-from visualize.export.standalone import standalone
 from visualize.film.cells import Cells, atlas
 from visualize.film.layers import COUNTED, LaneReplay, Layer
 from visualize.look import COLOURS
@@ -25,34 +22,18 @@ SIDE = 48  # pixels of a cell
 PARTS = 4  # of a cell, along and across
 
 
-@pytest.fixture
-def opened(browser: Browser, tmp_path) -> Iterator[Callable[[RecordedRace], Page]]:
-    """Opens a file of a race, by passes, with cells of SIDE pixels."""
-    pages: list[Page] = []
-
-    def with_scale(file: Path, scale: float) -> Page:
-        page = browser.new_page(
-            viewport={"width": 1456, "height": 1000},
-            device_scale_factor=scale,
-            reduced_motion="reduce",
-        )
-        pages.append(page)
-        page.set_default_timeout(PATIENCE)
-        page.goto(file.as_uri())
-        return page
-
-    def open_race(recording: RecordedRace) -> Page:
-        file = tmp_path / "race.html"
-        file.write_text(standalone(recording), "utf-8")
-        canvas = with_scale(file, 1).locator(".lane canvas").first
-        width = canvas.evaluate("canvas => canvas.clientWidth")
-        page = with_scale(file, SIDE * recording.trace.header.grid[1] / width)
-        by_passes(page)
-        return page
-
-    yield open_race
-    for page in pages:
-        page.close()
+def opened(open_file: Callable[..., Page], recording: RecordedRace) -> Page:
+    """The file of a race, by passes, with cells of SIDE pixels."""
+    page = open_file(recording, 1456, 1000, still=True)
+    rows, columns = recording.trace.header.grid
+    page.add_style_tag(content=f".lane canvas {{ width: {SIDE * columns}px !important; }}")
+    page.wait_for_function(
+        "([width, height]) => [...document.querySelectorAll('.lane canvas')].every((canvas) =>"
+        " canvas.width === width && canvas.height === height)",
+        arg=[SIDE * columns, SIDE * rows],
+    )
+    by_passes(page)
+    return page
 
 
 def scrub(page: Page, at: int) -> None:
@@ -106,11 +87,11 @@ def compare(page: Page, recording: RecordedRace, layer: Layer, at: int) -> int:
     return drafts
 
 
-def test_page_and_film_draw_the_same(opened) -> None:
+def test_page_and_film_draw_the_same(open_file) -> None:
     """Every layer; and where vanilla AR's frontier is at a row's start, which has no stroke down
     the edge."""
     recording = recorded(FIVE, side=8)
-    page = opened(recording)
+    page = opened(open_file, recording)
     scrub(page, PASS)
     assert 0 < page.locator(".lane[data-state='finished']").count() < len(FIVE)
     for layer in Layer:
@@ -119,9 +100,9 @@ def test_page_and_film_draw_the_same(opened) -> None:
     compare(page, recording, Layer.STATUS, 2 * recording.trace.header.grid[1])
 
 
-def test_page_and_film_fill_in_the_same(opened) -> None:
+def test_page_and_film_fill_in_the_same(open_file) -> None:
     recording = record(*filled_trace(("ar", "assd")))
-    page = opened(recording)
+    page = opened(open_file, recording)
     for at in (0, 3, 12):
         scrub(page, at)
         for layer in (Layer.PICTURE, Layer.TOP1, Layer.ORDER, Layer.STATUS):

@@ -266,7 +266,11 @@ def test_chapters_show_a_test_in_parts_and_by_keys(open_file, toured) -> None:
         size(page, width, 768)
         faultless(page, NOT_IN_A_ROW)
     phase, board = page.locator(".chapter-phase"), page.locator(".board")
-    parts = (("Before pass ", -1, "picture"), ("Its test: ", 0, "status"), ("After: ", 0, "picture"))
+    parts = (
+        ("Before pass ", -1, "picture"),
+        ("Its test: ", 0, "status"),
+        ("After: ", 0, "picture"),
+    )
 
     def shows(here: float, words: str, passes: int, layer: str) -> None:
         expect(phase).to_contain_text(words)
