@@ -32,6 +32,7 @@ def test_a_phone_turns_the_stage_and_hears_when_it_has_gone(recorded_url, open_p
     key(stage, "m")
     expect(stage.locator(".remote")).to_be_hidden()
     stage.reload()  # the code outlives it
+    stage.wait_for_selector("html[data-opened]")
     prompted(stage, "the tour")
     expect(said).to_be_empty()
     phone.get_by_role("button", name="Next").click()

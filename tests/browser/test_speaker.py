@@ -48,6 +48,7 @@ def test_the_speakers_view_follows_the_stage_and_turns_it(recorded_url, open_pag
     view.reload()
     shows(view, "Guess in parallel", "Next: The same noise.")
     stage.reload()
+    stage.wait_for_selector("html[data-opened]")
     prompted(stage, "the tour")
     shows(view, "the tour", "Next: the tour.")
     view.keyboard.press("n")

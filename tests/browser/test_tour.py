@@ -219,6 +219,7 @@ def test_the_tour_without_a_network(recorded_url, browser) -> None:
     # a race that does not come is asked for again
     page.route("**/tour.json", lambda route: route.fulfill(status=503))
     page.goto(recorded_url)
+    page.wait_for_selector("html[data-opened]")
     prompted(page, "cactus on yellow sand")
     with page.expect_response("**/tour.json"):
         page.locator(".tour").click()
@@ -230,6 +231,7 @@ def test_the_tour_without_a_network(recorded_url, browser) -> None:
     with page.expect_response("**/tour.json") as fetched:
         page.goto(recorded_url)
     fetched.value.finished()
+    page.wait_for_selector("html[data-opened]")
     prompted(page, "cactus on yellow sand")
     page.evaluate(
         "() => { const ask = fetch; window.questions = 0; window.fetch = (...what) =>"
@@ -291,7 +293,7 @@ def test_chapters_show_a_test_in_parts_and_by_keys(open_file, toured) -> None:
     def shares() -> list[float]:
         return [float(text or 0) for text in numbers.all_inner_texts()]
 
-    kept, rejected, redrawn = before = shares()
+    kept, rejected, redrawn = first = shares()
     assert redrawn > 0
     slider.focus()
     page.keyboard.press("End")
@@ -302,7 +304,7 @@ def test_chapters_show_a_test_in_parts_and_by_keys(open_file, toured) -> None:
     expect(page.locator(".overlap figcaption")).to_contain_text("1% of the way")
     now = shares()
     assert now[0] > kept
-    for all_of_p in (before, now):
+    for all_of_p in (first, now):
         assert sum(all_of_p) == pytest.approx(1, abs=0.0011)
     assert rejected == 0
     chapter(page, 5)  # the keys moved q alone
