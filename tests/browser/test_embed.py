@@ -10,9 +10,10 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect
 
-from tests.browser.acts import OVER, PATIENCE, finished, key, prompted, wide
+from tests.browser.acts import OVER, PATIENCE, key
+from tests.browser.conftest import LEFT
 from visualize.export.standalone import standalone
 
 ROOT = Path(__file__).parent.parent.parent
@@ -35,7 +36,12 @@ AROUND = """<!doctype html><title>around</title>
 def page(browser: Browser) -> Iterator[Page]:
     """A page whose console says nothing wrong."""
     page, said = browser.new_page(), []
-    page.on("console", lambda each: said.append(each.text) if each.type == "error" else None)
+
+    def heard(message: ConsoleMessage) -> None:
+        if message.type == "error" and not message.text.startswith(LEFT):
+            said.append(message.text)
+
+    page.on("console", heard)
     page.on("pageerror", lambda error: said.append(str(error)))
     page.set_default_timeout(PATIENCE)
     yield page
@@ -61,82 +67,37 @@ def heard(page: Page, condition: str) -> dict[str, object]:
     return page.evaluate("heard.at(-1)")
 
 
-def test_an_embedded_board_is_alone_at_its_moment(recorded_url, open_page) -> None:
-    query = "?recorded=tour&embed=1&lane=sjd,6&clock=passes&t=5&layer=tv"
-    page = open_page(recorded_url, 900, 600, query)
-    prompted(page, "the tour")
-    board = page.locator(".board")
+def test_a_board_in_a_frame_is_alone_and_is_played_by_the_page_around_it(
+    recorded_url, quick, page, browser
+) -> None:
+    moment = "lane=sjd,6&clock=passes&t=5&layer=tv"
+    go_around(page, recorded_url, f"{recorded_url}?recorded=tour&embed=1&{moment}")
+    heard(page, "data.photoFinish === 'ready'")
+    frame = page.frames[1]
+    board = frame.locator(".board")
+    expect(board.locator(".prompt")).to_have_text("the tour")
     for name, value in {"clock": "passes", "t": "5", "layer": "tv", "shown": "3,5"}.items():
         expect(board).to_have_attribute(f"data-{name}", value)
-    assert page.evaluate(SHOWN) == []
-    assert board.bounding_box()["y"] < 20
-    assert wide(page) <= 0
-    assert parse_qs(urlsplit(page.url).query)["embed"] == ["1"]
-    key(page, "r", "/")  # there is no form
+    assert frame.evaluate(SHOWN) == []
+    assert frame.evaluate("document.querySelector('.board').getBoundingClientRect().y") < 20
+    assert frame.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    assert parse_qs(urlsplit(frame.url).query)["embed"] == ["1"]
+    board.locator(".clock").click()
+    page.keyboard.press("r")  # there is no form
+    page.keyboard.press("/")
+    page.keyboard.press("ArrowRight")
+    expect(board).to_have_attribute("data-t", "6")
     expect(board).to_have_attribute("data-state", "replay")
-    assert page.locator("dialog").count() == 0
-
-
-def test_an_embedded_board_without_a_race_is_of_the_one_the_page_opens_on(
-    recorded_url, open_page
-) -> None:
-    page = open_page(recorded_url, query="?embed=1&lane=2&t=end&layer=tv")
-    for name, value in {"done": "1", "layer": "tv", "shown": "1"}.items():
-        expect(page.locator(".board")).to_have_attribute(f"data-{name}", value)
-
-
-@pytest.mark.parametrize("lanes", ["sjd", "ar,sjd", "1,2,3,4,5,6,7"])
-def test_a_stage_as_low_as_a_slides_frame_is_not_cut(open_file, toured, lanes) -> None:
-    page = open_file(toured, 902, 470, f"#embed=1&present=1&t=end&lane={lanes}")
-    expect(page.locator(".board")).to_have_attribute("data-done", "1")
-    head = page.locator(".head").bounding_box()
-    lanes = page.locator(".lane:visible").evaluate_all(
-        "all => all.map((lane) => lane.getBoundingClientRect().top)"
-    )
-    assert min(lanes) >= head["y"] + head["height"]
-    assert page.evaluate(OVER) == []
-
-
-def test_a_frame_whose_race_is_gone_says_so_and_shows_no_other(recorded_url, page) -> None:
-    page.goto(f"{recorded_url}?embed=1&race=gone&prompt=octopus")
-    expect(page.locator("#notice")).to_contain_text("does not have the race")
-    expect(page.locator(".board")).to_be_hidden()
-    expect(page.locator("#entry")).to_be_hidden()
-
-
-def test_a_copied_frame_shows_the_same_moment_and_starts_no_race(quick, open_page) -> None:
-    page = open_page(quick, query="?prompt=a+%26+%22b%22&seed=5&lanes=ar,sjd&model=toy&go=1")
-    finished(page)
-    race_id = page.locator(".board").get_attribute("data-race")
-    page.locator(".scrub").fill("0")
-    copy = page.get_by_role("button", name="Copy embed")
-    copy.click()
-    expect(copy).to_have_text("Copied")
-    text = page.evaluate("navigator.clipboard.readText()")
-    frame = page.evaluate(
-        "text => { const { title, src } = new DOMParser().parseFromString(text, 'text/html')"
-        ".querySelector('iframe'); return { title, src }; }",
-        text,
-    )
-    assert frame["title"] == 'Photo Finish: a & "b"'
-    fields = parse_qs(urlsplit(frame["src"]).query)
-    assert fields["race"] == [race_id]
-    assert fields["embed"] == ["1"]
-    assert "go" not in fields
-    other = open_page(frame["src"])
-    expect(other.locator(".board")).to_have_attribute("data-race", race_id)
-    expect(other.locator(".board")).to_have_attribute("data-t", "0")
-    assert other.evaluate(SHOWN) == []
-
-
-def test_a_page_of_its_own_site_plays_it_and_hears_of_it(recorded_url, page) -> None:
-    go_around(page, recorded_url, f"{recorded_url}?recorded=duel&embed=1&t=0")
-    heard(page, "data.photoFinish === 'ready'")
+    assert frame.locator("dialog").count() == 0
     assert page.evaluate("heard.length") == 1  # no more, until the page asks
+
     send(page, photoFinish="seek", t=4, clock="passes")
     state = heard(page, "data.t === 4")
     assert (state["clock"], state["playing"], state["ended"]) == ("passes", False, False)
-    assert [(lane["decoder"], lane["passes"]) for lane in state["lanes"]] == [("ar", 4), ("sjd", 4)]
+    assert [(lane["decoder"], lane["passes"]) for lane in state["lanes"]] == [
+        ("sjd", 4),
+        ("gsd", 4),
+    ]
     send(page, photoFinish="play")
     heard(page, "data.playing")
     assert heard(page, "data.ended")["t"] == state["length"]
@@ -145,27 +106,54 @@ def test_a_page_of_its_own_site_plays_it_and_hears_of_it(recorded_url, page) -> 
     send(page, photoFinish="state")
     assert heard(page, "data.photoFinish === 'state'")["ended"]
 
+    # Without the name of a race it is of the one that the page opens on; where a race is gone it
+    # says so and shows no other.
+    page.goto(f"{recorded_url}?embed=1&lane=2&t=end&layer=tv")
+    for name, value in {"done": "1", "layer": "tv", "shown": "1"}.items():
+        expect(page.locator(".board")).to_have_attribute(f"data-{name}", value)
+    page.goto(f"{recorded_url}?embed=1&race=gone&prompt=octopus")
+    expect(page.locator("#notice")).to_contain_text("does not have the race")
+    expect(page.locator(".board")).to_be_hidden()
+    expect(page.locator("#entry")).to_be_hidden()
 
-def test_a_page_of_another_site_cannot_show_it(recorded_url, quick, browser) -> None:
-    page = browser.new_page()  # its console may complain
-    go_around(page, quick, f"{recorded_url}?embed=1")
-    assert page.frames[1].url == "chrome-error://chromewebdata/"
-    page.close()
+    # A page of another site cannot show it.
+    other = browser.new_page()  # its console may complain
+    go_around(other, quick, f"{recorded_url}?embed=1")
+    assert other.frames[1].url == "chrome-error://chromewebdata/"
+    other.close()
 
 
-@pytest.mark.parametrize("sign", ["?", "#"])
-def test_the_file_takes_the_same_parameters_and_messages(page, duel, tmp_path, sign) -> None:
-    (tmp_path / "race.html").write_text(standalone(duel), "utf-8")
-    query = f"race.html{sign}embed=1&lane=sjd&clock=passes&t=3&layer=tv"
+# The parts of a stage that are cut off or stand where others are.
+CUT = f"""() => {{
+  const head = document.querySelector(".head").getBoundingClientRect().bottom;
+  const lanes = [...document.querySelectorAll(".lane:not([hidden])")];
+  const over = lanes.filter((lane) => lane.getBoundingClientRect().top < head);
+  return [...over.map((lane) => lane.className), ...({OVER})()];
+}}"""
+
+
+def test_a_file_in_a_frame_takes_the_same_parameters_and_messages(page, toured, tmp_path) -> None:
+    (tmp_path / "race.html").write_text(standalone(toured), "utf-8")
+    query = "race.html?embed=1&present=1&lane=sjd&clock=passes&t=3&layer=tv"
     (tmp_path / "around.html").write_text(AROUND % query, "utf-8")
     page.goto((tmp_path / "around.html").as_uri())
     board = page.frame_locator("iframe").locator(".board")
-    for name, value in {"clock": "passes", "t": "3", "layer": "tv", "shown": "1"}.items():
+    for name, value in {"clock": "passes", "t": "3", "layer": "tv", "shown": "3"}.items():
         expect(board).to_have_attribute(f"data-{name}", value)
     send(page, photoFinish="seek", t=6)
     assert heard(page, "data.t === 6")["lanes"][0]["passes"] == 6
     send(page, photoFinish="seek", t="end")
     heard(page, "data.ended")
+
+    # A stage as low as a slide's frame is not cut, whatever lanes it shows.
+    page.set_viewport_size({"width": 902, "height": 470})
+    page.goto((tmp_path / "race.html").as_uri() + "#embed=1&present=1&t=end&lane=sjd")
+    board = page.locator(".board")
+    expect(board).to_have_attribute("data-done", "1")
+    for pressed, shown in ("", "3"), ("1", "0,3"), ("23567", "0,1,2,3,4,5,6"):
+        key(page, *pressed)
+        expect(board).to_have_attribute("data-shown", shown)
+        page.wait_for_function(f"() => ({CUT})().length === 0")
 
 
 @pytest.mark.skipif(not REVEAL.exists(), reason="reveal.js is not here: npm ci")

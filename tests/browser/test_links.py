@@ -1,8 +1,9 @@
-"""A race as a link: copied, opened, started, rejected."""
+"""A race as a link: copied, opened, started, rejected. What a link may say, and what is said of one
+that is wrong, is tested in tests/app/races/test_link.py; what a moment is, in node."""
 
 from __future__ import annotations
 
-from urllib.parse import parse_qsl, quote, urlsplit
+from urllib.parse import parse_qs, parse_qsl, quote, urlsplit
 
 from playwright.sync_api import Locator, Page, expect
 
@@ -97,57 +98,45 @@ def test_a_link_brings_every_field_back_and_waits(quick, open_page) -> None:
     expect(other.locator("#link input, #link textarea")).to_have_value(field.input_value())
 
 
-def test_a_link_that_says_go_starts_its_race_and_no_notice_is_left(quick, open_page) -> None:
-    page = open_page(quick, query=f"?prompt=octopus&seed=5&lanes=sjd&go=1&{TRACKING}")
-    prompted(page, "octopus")
-    finished(page)
-    expect(page.locator(".board .meta")).to_contain_text("seed 5 ")
-    expect(page.locator(".lane")).to_have_count(1)
-    expect(page.locator("#notice")).to_be_hidden()
+def test_a_link_waits_or_says_what_is_wrong_and_a_typed_prompt_outlives_a_reload(
+    recorded_url, open_page
+) -> None:
+    page = open_page(recorded_url, query=f"?recorded=nothing&{TRACKING}")
+    alert, notice = page.get_by_role("alert"), page.locator("#notice")
+    field = page.locator("#prompt input, #prompt textarea")
+    expect(alert).to_contain_text("no such recorded race")
+    prompted(page, "cactus on yellow sand")
 
-
-def test_a_link_that_waits_says_so_until_its_race(recorded_url, open_page) -> None:
-    page = open_page(recorded_url, query=f"?prompt=octopus&seed=5&lanes=ar&{TRACKING}")
-    expect(page.locator("#prompt input, #prompt textarea")).to_have_value("octopus")
-    expect(page.locator("#notice")).to_have_text(WAITS)
-    page.locator("#race").click()
-    prompted(page, "octopus")
-    finished(page)
-    expect(page.locator("#notice")).to_be_hidden()
-
-
-def test_a_link_of_one_value_per_decoder_fills_the_lanes(quick, open_page) -> None:
-    page = open_page(quick, query="?lanes=gsd,gsd:G=50&gsd.G=4&gsd.d=0.3")
-    show_options(page)
-    expect(knob(page, 2, "d")).to_have_value("0.3")
-    assert [knob(page, i, "G").input_value() for i in (1, 2)] == ["4", "50"]
-
-
-def test_an_address_without_a_race_says_nothing(quick, open_page) -> None:
-    page = open_page(quick, query=f"?{TRACKING}")
-    expect(page.locator("#prompt input, #prompt textarea")).to_have_value(EXAMPLES[0])
-    expect(page.locator("#notice")).to_be_hidden()
-
-
-def test_a_link_that_cannot_be_says_why_and_changes_nothing(quick, open_page) -> None:
-    """What is wrong with others: tests/app/page/test_link.py."""
-    page = open_page(quick, query="?prompt=octopus&lanes=gsd&gsd.G=101&go=1")
-    words = "GSD: G is a whole number from 1 to 100, not 101"
-    expect(page.get_by_role("alert")).to_contain_text(words)
-    expect(page.locator("#prompt input, #prompt textarea")).to_have_value(EXAMPLES[0])
-    expect(page.locator(".board")).to_have_attribute("data-state", "waiting")
-
-
-def test_links_are_shown_as_text_whatever_they_hold(quick, open_page) -> None:
+    # One that cannot be says why and changes nothing, whatever it holds.
     text = quote(HOSTILE, safe="")
-    page = open_page(quick, query=f"?{text}=1&seed={text}")
-    expect(page.get_by_role("alert")).to_contain_text("This link cannot be used")
+    page.goto(f"{recorded_url}?prompt=octopus&{text}=1&seed={text}")
+    expect(alert).to_contain_text("This link cannot be used")
+    expect(field).to_have_value(EXAMPLES[0])
+    prompted(page, "cactus on yellow sand")
     unhurt(page)
 
+    # A typed prompt comes back, but gives way to a link, which waits and says so until its race.
+    field.fill("a typed prompt")
+    page.goto(recorded_url)
+    expect(field).to_have_value("a typed prompt")
+    page.goto(f"{recorded_url}?prompt=a+linked+prompt&seed=5&lanes=ar&{TRACKING}")
+    expect(notice).to_have_text(WAITS)
+    expect(field).to_have_value("a linked prompt")
+    field.fill("cactus")
+    page.locator("#race").click()
+    prompted(page, "cactus")
+    finished(page)
+    expect(notice).to_be_hidden()
+    page.reload()  # what was raced is in the page's address
+    finished(page)
+    expect(field).to_have_value("cactus")
+    assert page.evaluate("sessionStorage.getItem('photo-finish-typed')") == ""
 
-def test_a_moment_is_copied_and_opened(recorded_url, open_page) -> None:
+
+def test_a_moment_of_a_recorded_race_is_copied_and_opened(recorded_url, open_page) -> None:
     page = open_page(recorded_url, query="?recorded=tour&utm_source=mail")
     prompted(page, "the tour")
+    expect(page.locator("#notice")).to_be_hidden()
     by_passes(page)
     page.locator(".scrub").fill("5")
     key(page, "l", "1", "2")
@@ -164,63 +153,70 @@ def test_a_moment_is_copied_and_opened(recorded_url, open_page) -> None:
     expect(other.locator("#recorded input")).to_have_value("the tour")
 
 
-def test_a_moment_of_a_race_run_here_is_of_that_race_or_races_it_again(quick, open_page) -> None:
-    page = open_page(quick, query="?prompt=octopus&seed=5&lanes=ar,sjd&model=toy&go=1&layer=tv")
-    finished(page)
-    expect(page.locator(".board")).to_have_attribute("data-layer", "tv")
-    race_id = page.locator(".board").get_attribute("data-race")
-    by_passes(page)
-    page.locator(".scrub").fill("3")
-    page.evaluate("() => void (navigator.clipboard.writeText = () => Promise.reject())")
-    assert page.evaluate(COPIED) == "It is the page's address now"
-    assert dict(parse_qsl(urlsplit(page.url).query)) == {
-        **{"prompt": "octopus", "seed": "5", "model": "toy", "lanes": "ar,sjd", "go": "1"},
-        **{"clock": "passes", "t": "3", "layer": "tv", "race": race_id},
-    }
-    other = open_page(page.url)
-    expect(other.locator(".board")).to_have_attribute("data-t", "3")
-    expect(other.locator(".board")).to_have_attribute("data-race", race_id)
-    other.goto(page.url.replace(race_id, "gone"))  # it is raced again
-    expect(other.locator(".board")).to_have_attribute("data-t", "3")
-    assert other.locator(".board").get_attribute("data-race") not in (race_id, "gone")
-
-
-def test_the_end_of_a_race_is_copied_as_its_end_and_opened_with_its_verdict(
+def test_a_race_that_a_link_starts_is_shared_embedded_and_raced_again_once_it_is_gone(
     quick, open_page
 ) -> None:
-    page = open_page(quick, query="?prompt=octopus&seed=5&lanes=ar,sjd&model=toy&go=1")
+    settings = {"prompt": 'a & "b"', "seed": "5", "lanes": "ar,sjd", "model": "toy"}
+    query = "?prompt=a+%26+%22b%22&seed=5&lanes=ar,sjd&model=toy&go=1&layer=tv"
+    page = open_page(quick, query=f"{query}&{TRACKING}")
+    board = page.locator(".board")
+    prompted(page, settings["prompt"])
     finished(page)
+    expect(page.locator(".board .meta")).to_contain_text("seed 5 ")
+    expect(page.locator(".lane")).to_have_count(2)
+    expect(board).to_have_attribute("data-layer", "tv")
+    expect(page.locator("#notice")).to_be_hidden()
+    race_id = board.get_attribute("data-race")
+
+    # Its end is shared as its end: as it was, and raced again.
     share = page.get_by_role("button", name="Share")  # the browser has nothing to share with
     share.click()
     expect(share).to_have_text("ShareCopied")
     link = page.evaluate("navigator.clipboard.readText()")
-    race_id = page.locator(".board").get_attribute("data-race")
-    for address in (link, link.replace(race_id, "gone")):  # as it was, and raced again
-        other = open_page(address, fresh=True)
+    other = open_page(link)
+    for address in (link, link.replace(race_id, "gone")):
+        if address != link:
+            other.goto(address)
         finished(other)
         expect(other.locator(".board")).to_have_attribute("data-clock", "seconds")
         expect(other.locator(".board .pace")).to_have_class("pace outcome")
 
+    # A moment of it is of that race, or races it again. Where nothing can be copied, it is the
+    # page's address.
+    by_passes(page)
+    page.locator(".scrub").fill("3")
+    page.evaluate(
+        "() => { window.write = navigator.clipboard.writeText.bind(navigator.clipboard);"
+        " navigator.clipboard.writeText = () => Promise.reject(); }"
+    )
+    assert page.evaluate(COPIED) == "It is the page's address now"
+    assert dict(parse_qsl(urlsplit(page.url).query)) == {
+        **settings,
+        **{"go": "1", "clock": "passes", "t": "3", "layer": "tv", "race": race_id},
+    }
+    other.goto(page.url)
+    expect(other.locator(".board")).to_have_attribute("data-t", "3")
+    expect(other.locator(".board")).to_have_attribute("data-race", race_id)
+    other.goto(page.url.replace(race_id, "gone"))
+    expect(other.locator(".board")).to_have_attribute("data-t", "3")
+    assert other.locator(".board").get_attribute("data-race") not in (race_id, "gone")
 
-def test_a_link_to_a_race_that_was_not_recorded_says_so(recorded_url, open_page) -> None:
-    page = open_page(recorded_url, query="?recorded=nothing")
-    expect(page.get_by_role("alert")).to_contain_text("no such recorded race")
-    prompted(page, "cactus on yellow sand")
-
-
-def test_a_typed_prompt_outlives_a_reload_and_gives_way_to_a_link(recorded_url, open_page) -> None:
-    page = open_page(recorded_url)
-    field = page.locator("#prompt input, #prompt textarea")
-    field.fill("a typed prompt")
-    page.reload()
-    expect(field).to_have_value("a typed prompt")
-    page.goto(recorded_url + "?prompt=a+linked+prompt")
-    expect(page.locator("#notice")).to_contain_text(WAITS)
-    expect(field).to_have_value("a linked prompt")
-    field.fill("cactus")
-    page.locator("#race").click()
-    finished(page)
-    page.reload()  # what was raced is in the page's address
-    finished(page)
-    expect(field).to_have_value("cactus")
-    assert page.evaluate("sessionStorage.getItem('photo-finish-typed')") == ""
+    # A frame of it shows the same moment, and starts no race.
+    page.evaluate("() => { navigator.clipboard.writeText = window.write; }")
+    copy = page.get_by_role("button", name="Copy embed")
+    copy.click()
+    expect(copy).to_have_text("Copied")
+    text = page.evaluate("navigator.clipboard.readText()")
+    frame = page.evaluate(
+        "text => { const { title, src } = new DOMParser().parseFromString(text, 'text/html')"
+        ".querySelector('iframe'); return { title, src }; }",
+        text,
+    )
+    assert frame["title"] == f"Photo Finish: {settings['prompt']}"
+    fields = parse_qs(urlsplit(frame["src"]).query)
+    assert (fields["race"], fields["embed"]) == ([race_id], ["1"])
+    assert "go" not in fields
+    other.goto(frame["src"])
+    expect(other.locator(".board")).to_have_attribute("data-race", race_id)
+    expect(other.locator(".board")).to_have_attribute("data-t", "3")
+    expect(other.locator("#entry")).to_be_hidden()
