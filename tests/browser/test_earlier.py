@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.acts import OVER, finished, frames, key, prompted, race, state, wide
+from tests.browser.acts import OVER, finished, key, prompted, race, state, wide
 
 
 def listed(page: Page) -> Locator:
@@ -17,8 +16,9 @@ def listed(page: Page) -> Locator:
 def test_races_are_shown_again_and_side_by_side_on_one_clock(quick, open_page) -> None:
     page = open_page(quick, 1280, 720)
     expect(page.locator(".earlier")).to_be_visible()
-    assert listed(page).count() == 0
+    rows = listed(page)
     expect(page.locator(".earlier-none")).to_be_visible()
+    expect(rows).to_have_count(0)
     page.locator(".earlier-close").click()
     race(page, "first of two", 7)
     prompted(page, "first of two")
@@ -27,6 +27,20 @@ def test_races_are_shown_again_and_side_by_side_on_one_clock(quick, open_page) -
     race(page, "second of two", 8)
     prompted(page, "second of two")
     finished(page)
+
+    # The list fits a phone and a laptop.
+    rows = listed(page)
+    expect(rows).to_have_count(2)
+    over = "() => document.querySelector('.earlier-races').scrollWidth"
+    for width, height in ((390, 844), (1366, 768)):
+        page.set_viewport_size({"width": width, "height": height})
+        page.wait_for_function(f"{over} <= document.querySelector('.earlier-races').clientWidth")
+        assert wide(page) <= 0
+    key(page, "Escape")
+    expect(page.locator("dialog")).to_have_count(0)
+    page.set_viewport_size({"width": 1280, "height": 720})
+
+    # On the stage a race is shown again.
     key(page, "f")
     rows = listed(page)
     cells = rows.locator("td").all_inner_texts()
@@ -38,36 +52,23 @@ def test_races_are_shown_again_and_side_by_side_on_one_clock(quick, open_page) -
     state(page, "finished")
     assert page.url == address
 
+    # Two stand side by side, and are no race of their own.
     listed(page).nth(0).get_by_role("button", name="Beside").click()
     prompted(page, "A: first of two, seed 7. B: second of two, seed 8.")
-    titles = page.locator(".lane .title").all_inner_texts()
-    assert titles == ["A Vanilla AR", "A SJD", "B Vanilla AR", "B SJD"]
-    hidden = ".share, .film, .fill, .moment, .finish, .outcome"
-    assert not any(part.is_visible() for part in page.locator(hidden).all())
+    titles = ["A Vanilla AR", "A SJD", "B Vanilla AR", "B SJD"]
+    expect(page.locator(".lane .title")).to_have_text(titles)
+    hidden = page.locator(".share, .film, .fill, .moment, .finish, .outcome")
+    expect(hidden.filter(visible=True)).to_have_count(0)
     key(page, "c", "Home", "ArrowRight")
     expect(page.locator(".lane[data-step='1']")).to_have_count(4)
-    frames(page)
     page.wait_for_function(f"() => ({OVER})().length === 0")
     assert page.url == address  # which shows the first race again
     key(page, "f")
     expect(page.locator(".board .meta")).not_to_contain_text("seed")
-    assert page.locator("#race-seeds").evaluate("part => part.inert")
+    expect(page.locator("#race-seeds")).to_have_js_property("inert", True)
     assert page.locator(".fill:visible").count() == 0
     rows = listed(page)
-    expect(rows).to_have_count(2)  # two side by side are no race of their own
+    expect(rows).to_have_count(2)
     page.get_by_role("button", name="second of two").click()
     prompted(page, "second of two")
-    assert not page.locator("#race-seeds").evaluate("part => part.inert")
-
-
-@pytest.mark.parametrize(("width", "height"), [(390, 844), (1366, 768)])
-def test_the_list_of_races_fits(recorded_url, open_page, width: int, height: int) -> None:
-    page = open_page(recorded_url, width, height)
-    prompted(page, "cactus on yellow sand")
-    rows = listed(page)
-    expect(rows).to_have_count(1)
-    assert wide(page) <= 0
-    over = "dialog => dialog.scrollWidth - dialog.clientWidth"
-    assert page.locator(".earlier-races").evaluate(over) <= 0
-    key(page, "Escape")
-    expect(page.locator("dialog")).to_have_count(0)
+    expect(page.locator("#race-seeds")).to_have_js_property("inert", False)

@@ -1,4 +1,6 @@
-"""Filling in a part of a picture: painting the mask, racing, and what the board shows of it."""
+"""Filling in a part of a picture: painting the mask, racing, and what the board shows of it. Which
+cells each tool paints is tested in node, which lanes race and what a link holds in
+tests/app/page/test_fill_in.py."""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.app.page.test_fill_in import CODES, MASK
-from tests.browser.acts import finished, hashes, key, prompted, race, set_lanes, show_options, wide
+from tests.browser.acts import finished, hashes, key, race, set_lanes, show_options, wide
 from tests.browser.servers import served
 from tests.infill_toys import BelowToy, NeighbourToy
 
@@ -22,14 +24,6 @@ PROMPT = "cactus on yellow sand"
 def url(filling_folder: Path) -> Iterator[str]:
     with served(NeighbourToy(), filling_folder) as address:
         yield address
-
-
-@pytest.fixture
-def part(url, open_page) -> Page:
-    """A page that shows a race of a part."""
-    page = open_page(url, query="?recorded=part")
-    expect(page.locator(".board .meta")).to_contain_text("9 filled in")
-    return page
 
 
 def fill_in(page: Page, lane: int = 0) -> Locator:
@@ -59,18 +53,32 @@ def counted(page: Page, masked: int) -> None:
     expect(page.locator(".fill-count")).to_have_text(f"{masked} of 36 tokens to fill in.")
 
 
+def press(page: Page, name: str) -> None:
+    page.get_by_role("button", name=name, exact=True).click()
+
+
 def test_a_part_of_a_recorded_picture_is_painted_and_raced(open_page, url) -> None:
     page = open_page(url)
+    board, live = page.locator(".board"), page.locator(".fill-live")
+    names = page.locator(".lane-what select")
+    add = page.get_by_role("button", name="Add ASSD", exact=True)
+    set_lanes(page, "ar", "gsd")
+    expect(add).to_have_count(0)
     expect(page.locator(".fill-in")).to_be_hidden()
+
+    # By the pointer. Lanes that only fill in are offered meanwhile.
     canvas = fill_in(page, 1)
     expect(page.locator("#prompt input, #prompt textarea")).to_have_value(PROMPT)
     expect(page.locator(".fill-race")).to_be_disabled()
+    show_options(page)
+    expect(names).to_have_count(6)
+    expect(add).to_have_count(1)
     drag(page, canvas, (1, 1), (3, 3))
     counted(page, 9)
-    page.get_by_role("button", name="Brush", exact=True).click()
+    press(page, "Brush")
     drag(page, canvas, (4, 0), (4, 2))
     counted(page, 17)
-    page.get_by_role("button", name="Erase", exact=True).click()
+    press(page, "Erase")
     drag(page, canvas, (4, 0), (4, 0))
     counted(page, 13)
     page.locator("#prompt input, #prompt textarea").fill("octopus on blue water")
@@ -86,11 +94,8 @@ def test_a_part_of_a_recorded_picture_is_painted_and_raced(open_page, url) -> No
     expect(page.locator(".fill-again")).to_be_visible()
     expect(canvas).to_be_hidden()
 
-
-def test_keys_and_buttons_paint_and_a_screen_reader_hears_it(open_page, url) -> None:
-    page = open_page(url)
+    # By keys, and a screen reader hears it; the board's own keys rest.
     fill_in(page)
-    live, board = page.locator(".fill-live"), page.locator(".board")
     before = board.get_attribute("data-t")
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowDown")
@@ -103,22 +108,106 @@ def test_keys_and_buttons_paint_and_a_screen_reader_hears_it(open_page, url) -> 
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("Space")
     counted(page, 3)
-    assert board.get_attribute("data-t") == before  # the board's own keys rested
-    page.get_by_role("button", name="Clear", exact=True).click()
+    assert board.get_attribute("data-t") == before
+    press(page, "Clear")
     for act, masked in (("Scatter", 5), ("Scatter", 10), ("Invert", 26), ("Clear", 0)):
-        page.get_by_role("button", name=act, exact=True).click()
+        press(page, act)
         counted(page, masked)
 
+    # A whole picture again, with its lanes.
+    page.locator(".fill-whole").click()
+    expect(page.locator(".fill-in")).to_be_hidden()
+    show_options(page)
+    expect(add).to_have_count(0)
+    assert names.evaluate_all("all => all.map(select => select.value)") == ["ar", "gsd"]
+    race(page, lanes=("ar", "sjd"))
+    expect(page.locator(".lane")).to_have_count(2)
+    finished(page)
+    expect(page.locator(".board .meta")).not_to_contain_text("filled in")
 
-def test_a_model_that_draws_pictures_on_masks_rows(open_page, filling_folder) -> None:
-    """By pointer and by keys; with the lanes that can race, in raster order."""
+
+def ink(page: Page, lane: int) -> list[list[int]]:
+    """The colours in the middles of a lane's cells."""
+    canvas = page.locator(".lane canvas").nth(lane)
+    return canvas.evaluate("""canvas => {
+      const [pen, side] = [canvas.getContext("2d"), canvas.width / 6];
+      return Array.from({ length: 36 }, (_, cell) => {
+        const [x, y] = [(cell % 6) * side, Math.floor(cell / 6) * side];
+        return [...pen.getImageData(x + side / 2, y + side / 2, 1, 1).data];
+      });
+    }""")
+
+
+def test_a_race_of_a_part_is_replayed_linked_and_opened_from_its_file(
+    open_page, url, filling_folder
+) -> None:
+    page = open_page(url, query="?recorded=part")
+    board, legend = page.locator(".board"), page.locator(".board .legend")
+    expect(page.locator(".board .meta")).to_contain_text("9 filled in")
+
+    # What was known is drawn at every instant.
+    key(page, "Home")
+    expect(board).to_have_attribute("data-t", "0")
+    start = ink(page, 1)
+    key(page, "End")
+    expect(board).to_have_attribute("data-done", "1")
+    end = ink(page, 1)
+    assert all(start[cell] == end[cell] for cell in range(36) if not MASK[cell])
+    assert all(end[cell][3] == 255 for cell in range(36))
+    expect(legend).to_contain_text("Outside the outline: known from the start")
+    page.locator(".lane canvas").first.click(position={"x": 4, "y": 4})
+    token = page.locator(".token")
+    expect(token.locator("h3")).to_have_text(f"Why token {CODES[0]}?")
+    expect(token.locator(".token-why")).to_contain_text("It was known from the start")
+    expect(page.locator(".board .live")).to_contain_text("known from the start")
+    page.locator(".layers button", has_text="Order").click()
+    expect(legend).to_contain_text("pass 9")
+
+    # Its settings bring the mask back, also after it was left; so does a link to them.
+    for _ in range(2):
+        page.locator(".use-settings").click()
+        expect(page.locator(".fill-count")).to_contain_text("9 of 36 tokens to fill in")
+        expect(page.locator(".lane-row")).to_have_count(3)
+        page.locator(".fill-whole").click()
+        expect(page.locator(".fill-in")).to_be_hidden()
+    page.locator(".use-settings").click()
+    expect(page.locator(".fill-in")).to_be_visible()
+    show_options(page)
+    press(page, "Copy link to these settings")
+    field = page.locator("#link input, #link textarea")
+    expect(field).not_to_have_value("")
+    linked = open_page(field.input_value() + "&go=1")
+    finished(linked)
+    expect(linked.locator(".board .meta")).to_contain_text("9 filled in")
+    expect(linked.locator(".lane .title")).to_have_text(["Vanilla AR", "ASSD", "Parallel"])
+
+    # And its file, on a board that showed another race.
+    race(linked, lanes=("ar",))
+    expect(linked.locator(".lane")).to_have_count(1)
+    finished(linked)
+    linked.locator("#bring input[type=file]").first.set_input_files(filling_folder / "part.json")
+    expect(linked.locator(".lane")).to_have_count(3)
+    expect(linked.locator(".board .meta")).to_contain_text("9 filled in")
+    fill_in(linked, 2)
+    counted(linked, 0)
+
+
+def test_a_model_that_draws_pictures_on_masks_rows_on_a_phone_too(
+    open_page, filling_folder
+) -> None:
+    """By finger, pointer and keys; with the lanes that can race, in raster order."""
     with served(BelowToy(), filling_folder) as address:
-        page = open_page(address)
+        page = open_page(address, 390, 844, fresh=True)  # which has touch
         canvas = fill_in(page, 1)
         expect(page.locator(".fill-in")).to_contain_text("everything below it")
         for name in ("Box", "Brush", "Erase", "Scatter", "Invert"):
             expect(page.get_by_role("button", name=name, exact=True)).to_have_count(0)
         expect(page.locator(".fill-order")).to_be_hidden()
+        assert wide(page) <= 0
+        assert canvas.evaluate("canvas => getComputedStyle(canvas).touchAction") == "none"
+        box = canvas.bounding_box()
+        page.touchscreen.tap(box["x"] + box["width"] / 12, box["y"] + 11 * box["height"] / 12)
+        counted(page, 6)
         drag(page, canvas, (2, 3), (4, 1))
         counted(page, 12)
         drag(page, canvas, (3, 5))
@@ -139,134 +228,3 @@ def test_a_model_that_draws_pictures_on_masks_rows(open_page, filling_folder) ->
         finished(page)
         expect(page.locator(".lane .title")).to_have_text(ROWS_LANES)
         expect(page.locator(".board .meta")).to_contain_text("30 filled in row by row")
-
-
-def test_a_finger_paints_and_the_page_fits_a_phone(open_page, url) -> None:
-    page = open_page(url, 390, 844, fresh=True)  # which has touch
-    canvas = fill_in(page)
-    box = canvas.bounding_box()
-    page.touchscreen.tap(box["x"] + box["width"] / 12, box["y"] + box["height"] / 12)
-    counted(page, 1)
-    assert canvas.evaluate("canvas => getComputedStyle(canvas).touchAction") == "none"
-    assert wide(page) <= 0
-
-
-def test_lanes_that_only_fill_in_are_offered_meanwhile(open_page, url) -> None:
-    page = open_page(url)
-    set_lanes(page, "ar", "gsd")
-    names = page.locator(".lane-what select")
-    add = page.get_by_role("button", name="Add ASSD", exact=True)
-    expect(add).to_have_count(0)
-    fill_in(page)
-    show_options(page)
-    expect(names).to_have_count(6)
-    expect(add).to_have_count(1)
-    page.locator(".fill-whole").click()
-    expect(page.locator(".fill-in")).to_be_hidden()
-    expect(add).to_have_count(0)
-    shown = names.evaluate_all("all => all.map(select => select.value)")
-    assert shown == ["ar", "gsd"]
-    race(page, lanes=("ar", "sjd"))
-    finished(page)
-    expect(page.locator(".board .meta")).not_to_contain_text("filled in")
-
-
-def ink(page: Page, lane: int) -> list[list[int]]:
-    """The colours in the middles of a lane's cells."""
-    canvas = page.locator(".lane canvas").nth(lane)
-    return canvas.evaluate("""canvas => {
-      const [pen, side] = [canvas.getContext("2d"), canvas.width / 6];
-      return Array.from({ length: 36 }, (_, cell) => {
-        const [x, y] = [(cell % 6) * side, Math.floor(cell / 6) * side];
-        return [...pen.getImageData(x + side / 2, y + side / 2, 1, 1).data];
-      });
-    }""")
-
-
-def test_a_race_of_a_part_is_replayed_with_what_was_known_drawn_at_every_instant(part) -> None:
-    page, board = part, part.locator(".board")
-    key(page, "Home")
-    expect(board).to_have_attribute("data-t", "0")
-    start = ink(page, 1)
-    key(page, "End")
-    expect(board).to_have_attribute("data-done", "1")
-    end = ink(page, 1)
-    assert all(start[cell] == end[cell] for cell in range(36) if not MASK[cell])
-    assert all(end[cell][3] == 255 for cell in range(36))
-    legend = page.locator(".board .legend")
-    expect(legend).to_contain_text("Outside the outline: known from the start")
-    page.locator(".lane canvas").first.click(position={"x": 4, "y": 4})
-    token = page.locator(".token")
-    expect(token.locator("h3")).to_have_text(f"Why token {CODES[0]}?")
-    expect(token.locator(".token-why")).to_contain_text("It was known from the start")
-    expect(page.locator(".board .live")).to_contain_text("known from the start")
-    page.locator(".layers button", has_text="Order").click()
-    expect(legend).to_contain_text("pass 9")
-
-
-def test_a_link_brings_the_mask_back(open_page, part) -> None:
-    page = part
-    for _ in range(2):  # also after it was left
-        page.locator(".use-settings").click()
-        expect(page.locator(".fill-count")).to_contain_text("9 of 36 tokens to fill in")
-        expect(page.locator(".lane-row")).to_have_count(3)
-        page.locator(".fill-whole").click()
-        expect(page.locator(".fill-in")).to_be_hidden()
-    page.locator(".use-settings").click()
-    expect(page.locator(".fill-in")).to_be_visible()
-    show_options(page)
-    page.get_by_role("button", name="Copy link to these settings").click()
-    field = page.locator("#link input, #link textarea")
-    expect(field).not_to_have_value("")
-    linked = open_page(field.input_value() + "&go=1")
-    finished(linked)
-    expect(linked.locator(".board .meta")).to_contain_text("9 filled in")
-    expect(linked.locator(".lane .title")).to_have_text(["Vanilla AR", "ASSD", "Parallel"])
-
-
-def test_models_that_draw_whole_pictures_only_offer_nothing(open_page, recorded_url) -> None:
-    page = open_page(recorded_url)
-    key(page, "End")
-    expect(page.locator(".board")).to_have_attribute("data-done", "1")
-    expect(page.locator(".lane .fill:not([hidden])")).to_have_count(0)
-    expect(page.locator(".fill-in")).to_be_hidden()
-
-
-def test_a_file_of_a_part_opens_on_the_board(open_page, url, filling_folder) -> None:
-    page = open_page(url)
-    show_options(page)
-    page.locator("#bring input[type=file]").first.set_input_files(filling_folder / "part.json")
-    expect(page.locator(".board .meta")).to_contain_text("9 filled in")
-    fill_in(page, 2)
-    counted(page, 0)
-
-
-def test_the_tour_turns_to_the_race_that_fills_in_a_part_and_back(open_page, url) -> None:
-    page = open_page(url, query="?tour=14")  # a link opens it at the chapter
-    # The two before it that this page has no race for are left out, and not counted.
-    expect(page.locator(".chapter-number")).to_have_text("12")
-    expect(page.locator(".chapter-title")).to_have_text("Fill in a part")
-    prompted(page, PROMPT)
-    page.locator(".chapter-leave").click()
-    expect(page.locator(".chapter")).to_have_count(0)
-    expect(page.locator(".board .meta")).not_to_contain_text("filled in")
-    page.locator(".tour").click()
-    prompted(page, "the tour")
-    title, count = page.locator(".chapter-title"), page.locator(".chapter-count")
-    on, back = page.locator(".chapter-on"), page.locator(".chapter-back")
-    expect(count).to_have_text("1 of 14")
-    for _ in range(11):
-        on.click()
-    prompted(page, PROMPT)
-    expect(title).to_have_text("Fill in a part")
-    expect(count).to_have_text("12 of 14")
-    expect(page.locator(".chapter-text")).to_contain_text("never more passes than tokens, here 9")
-    back.click()
-    prompted(page, "the tour")
-    expect(title).to_have_text("When does speculation lose?")
-    on.click()
-    expect(title).to_have_text("Fill in a part")
-    page.locator(".chapter-leave").click()
-    expect(page.locator(".chapter")).to_have_count(0)
-    expect(page.locator(".board .meta")).not_to_contain_text("filled in")
-    expect(page.locator("#recorded input")).to_have_value(PROMPT)

@@ -144,7 +144,9 @@ BELOW_THE_FORM = """() => {
 }"""
 
 
-def test_a_race_that_is_on_is_followed_and_all_else_rests(held, model, open_page) -> None:
+def test_a_race_that_is_on_is_followed_or_stopped_and_all_else_rests(
+    held, model, stops, open_page
+) -> None:
     page = open_page(held, 1366, 600, query="?seed=3")
     board, scrub, live = (page.locator(it) for it in (".board", ".scrub", ".live-button"))
     page.locator("#export > button").click()
@@ -207,9 +209,8 @@ def test_a_race_that_is_on_is_followed_and_all_else_rests(held, model, open_page
     finished(page)
     expect(page.locator("#export")).to_have_js_property("inert", False)
 
-
-def test_stop_ends_the_race_in_two_steps_and_the_next_runs(held, model, stops, open_page) -> None:
-    page = open_page(held)
+    # Stop ends it in two steps, and the next runs.
+    model.hold()
     race(page)
     running(page)
     before = model.passes

@@ -6,39 +6,23 @@ from __future__ import annotations
 import re
 
 import numpy as np
-import pytest
 from PIL import Image
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from app.models.model_loader import load_embedded
 from app.models.prompt_hints import EXAMPLES
 from engine.decoders import DECODERS
 from tests.browser.acts import finished, key, lanes_by_event, prompted, race
-from tests.browser.test_screens import BEYOND
 from visualize.board.board import token_hash
 
 PROMPT = "red apple on sky clouds"
 
 
-@pytest.fixture
-def opened(real, open_page):
-    """Opens the page, which shows the finish of its first race."""
-
-    def first(width: int = 1400, height: int = 1000, query: str = "") -> Page:
-        page = open_page(real, width, height, query)
-        prompted(page, EXAMPLES[0])
-        return page
-
-    return first
-
-
-def over(page: Page) -> None:
-    key(page, "End")
-    expect(page.locator(".board")).to_have_attribute("data-state", "finished")
-
-
-def test_race_draws_what_the_decoders_decode(opened) -> None:
-    page = opened()
+def test_race_draws_what_the_decoders_decode_and_a_picture_of_ones_own_is_filled_in(
+    real, open_page, tmp_path
+) -> None:
+    page = open_page(real)
+    prompted(page, EXAMPLES[0])
     race(page, lanes=("sjd", "sjd-pac"))
     finished(page)
     model = load_embedded()
@@ -53,9 +37,73 @@ def test_race_draws_what_the_decoders_decode(opened) -> None:
         "Fewer passes are not proportionally fewer seconds"
     )
 
+    cells = model.grid[0] * model.grid[1]
+    Image.fromarray(model.pixels(np.array(tokens).reshape(model.grid))).save(tmp_path / "mine.png")
+    bring = page.locator("#bring input[type=file]").last
+    bring.set_input_files(tmp_path / "mine.png")
+    count = page.locator(".fill-count")
+    expect(count).to_have_text(f"0 of {cells} tokens to fill in.")
+    expect(page.locator(".fill-in canvas")).to_be_focused()
+    shown = page.locator(".fill-in canvas").evaluate(
+        "it => [...it.getContext('2d').getImageData(it.width / 2, it.height / 2, 1, 1).data]"
+    )
+    assert shown[0] > 1.5 * shown[2], "the apple's red"
+    page.locator(".fill-in").get_by_role("button", name="Scatter").click()
+    expect(count).to_have_text(f"{cells // 8} of {cells} tokens to fill in.")
+    lanes_by_event(page, "ar", "sjd")
+    page.locator(".fill-race").click()
+    expect(page.locator(".board .meta")).to_contain_text(f"{cells // 8} filled in")
+    finished(page)
+    bring.set_input_files({"name": "mine.png", "mimeType": "image/png", "buffer": b"no picture"})
+    expect(page.locator(".toast-body")).to_contain_text("no picture that this page can read")
 
-def test_words_are_found_and_used_and_a_surprise_is_of_them(opened) -> None:
-    page = opened()
+
+# Whether the board stands as it is to in a window: parts that are to be seen are in it, those of a
+# row are in one, and no text is cut off.
+STANDS = """({ stamp, whole, seen, row }) => {
+  const all = (parts) => [...document.querySelectorAll(parts)].filter((it) => it.checkVisibility());
+  const stamps = all(".lane .stamp");
+  for (const it of stamps) it.textContent = stamp;
+  const cut = [...stamps, ...all(whole)].filter((it) => it.scrollWidth > it.clientWidth);
+  const boxes = all(seen).map((part) => part.getBoundingClientRect());
+  const beyond = boxes.filter(({ left, top, right, bottom }) =>
+    Math.min(left, top) < 0 || right > innerWidth || bottom > innerHeight);
+  const rows = new Set(all(row).map((part) => part.getBoundingClientRect().y));
+  return scrollY === 0 && !cut.length && !beyond.length && rows.size === 1;
+}"""
+ENTRY = "#prompt, #seed, #race"
+PHONE = {
+    **{"stamp": "6th  3.505 s", "whole": "#entry button"},
+    **{"seen": ".lanes > :first-child .frame", "row": ENTRY},
+}
+WINDOWS = {
+    (390, 844): PHONE,
+    (360, 740): PHONE,
+    (820, 1180): {
+        **{"stamp": "6th  3.505 s", "whole": ".pace", "row": ENTRY},
+        "seen": f"{ENTRY}, #stop, #roll, #options, #surprise, #bet",
+    },
+    (1366, 768): {
+        **{"stamp": "2nd  12.345 s", "whole": ".pace"},
+        **{"seen": ".lane .frame, .lane dl", "row": ".lane"},
+    },
+}
+
+
+def test_the_first_race_fits_every_window_and_words_are_found_and_used(real, open_page) -> None:
+    page = open_page(real, 390, 844)
+    prompted(page, EXAMPLES[0])
+    expect(page.locator(".board")).to_have_attribute("data-playing", "1")
+    key(page, "End")
+    expect(page.locator(".board")).to_have_attribute("data-state", "finished")
+    assert page.locator(".lane").count() >= 5
+    for (width, height), stands in WINDOWS.items():
+        page.set_viewport_size({"width": width, "height": height})
+        page.wait_for_function(STANDS, arg=stands)
+        if width == 820:
+            assert page.locator("#prompt :is(input, textarea)").bounding_box()["width"] > 300
+
+    # Words are found, in any language, and used; a surprise is of them.
     prompt = page.locator("#prompt :is(input, textarea)")
     expect(prompt).to_have_value(EXAMPLES[0])
     prompt.fill("")
@@ -86,72 +134,3 @@ def test_words_are_found_and_used_and_a_surprise_is_of_them(opened) -> None:
     expect(prompt).to_have_value(re.compile(" on "))
     page.locator("#stop").click()
     expect(page.locator(".board")).to_have_attribute("data-state", "stopped")
-
-
-def test_a_picture_of_ones_own_is_filled_in(opened, tmp_path) -> None:
-    page = opened()
-    model = load_embedded()
-    cells = model.grid[0] * model.grid[1]
-    codes = np.array(DECODERS["ar"](model, None, model.sampling).generate(PROMPT, 7))
-    Image.fromarray(model.pixels(codes.reshape(model.grid))).save(tmp_path / "mine.png")
-    page.locator("#bring input[type=file]").last.set_input_files(tmp_path / "mine.png")
-    count = page.locator(".fill-count")
-    expect(count).to_have_text(f"0 of {cells} tokens to fill in.")
-    expect(page.locator(".fill-in canvas")).to_be_focused()
-    shown = page.locator(".fill-in canvas").evaluate(
-        "it => [...it.getContext('2d').getImageData(it.width / 2, it.height / 2, 1, 1).data]"
-    )
-    assert shown[0] > 1.5 * shown[2], "the apple's red"
-    page.locator(".fill-in").get_by_role("button", name="Scatter").click()
-    expect(count).to_have_text(f"{cells // 8} of {cells} tokens to fill in.")
-    lanes_by_event(page, "ar", "sjd")
-    page.locator(".fill-race").click()
-    finished(page)
-    expect(page.locator(".board .meta")).to_contain_text(f"{cells // 8} filled in")
-    page.locator("#bring input[type=file]").last.set_input_files(
-        {"name": "mine.png", "mimeType": "image/png", "buffer": b"no picture"}
-    )
-    expect(page.locator(".toast-body")).to_contain_text("no picture that this page can read")
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_first_row_with_its_figures_is_on_a_laptops_screen(opened, theme) -> None:
-    page = opened(1366, 768, f"?__theme={theme}")
-    over(page)
-    tops = page.locator(".lane").evaluate_all(
-        "lanes => lanes.map((lane) => lane.getBoundingClientRect().y)"
-    )
-    assert len(tops) >= 5
-    assert len(set(tops)) == 1  # one row
-    parts = page.locator(".lane .frame, .lane dl")
-    assert max(parts.evaluate_all(f"parts => parts.map({BEYOND})")) <= 0
-    for stamp in page.locator(".lane .stamp").all():
-        stamp.evaluate("stamp => stamp.textContent = '2nd  12.345 s'")
-        assert stamp.evaluate("stamp => stamp.scrollWidth - stamp.clientWidth") <= 0
-    assert page.evaluate("scrollY") == 0
-
-
-@pytest.mark.parametrize("size", [(390, 844), (360, 740)])
-def test_first_picture_is_on_a_phones_screen_and_plays(opened, size) -> None:
-    page = opened(*size)
-    expect(page.locator(".board")).to_have_attribute("data-playing", "1")
-    assert page.locator(".lane .frame").first.evaluate(BEYOND) <= 0
-    tops = [page.locator(f"#{name}").bounding_box()["y"] for name in ("prompt", "seed", "race")]
-    assert len(set(tops)) == 1
-    assert page.evaluate("scrollY") == 0
-    for button in page.locator("#entry button:visible").all():
-        assert button.evaluate("it => it.scrollWidth <= it.clientWidth"), button.inner_text()
-    over(page)
-    for stamp in page.locator(".lane .stamp").all():
-        stamp.evaluate("stamp => stamp.textContent = '6th  3.505 s'")
-        assert stamp.evaluate("stamp => stamp.scrollWidth - stamp.clientWidth") <= 0
-
-
-def test_prompt_and_all_controls_fit_a_tablet(opened) -> None:
-    page = opened(820, 1180)
-    for name in ("prompt", "seed", "race", "stop", "roll", "options", "surprise", "bet"):
-        assert page.locator(f"#{name}").evaluate(BEYOND) <= 0
-    assert page.locator("#prompt input, #prompt textarea").bounding_box()["width"] > 300
-    over(page)
-    verdict = page.locator(".pace")
-    assert verdict.evaluate("line => line.scrollWidth - line.clientWidth") <= 0
