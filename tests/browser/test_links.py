@@ -106,8 +106,12 @@ def test_a_link_waits_or_says_what_is_wrong_and_a_typed_prompt_outlives_a_reload
     field = page.locator("#prompt input, #prompt textarea")
     expect(alert).to_contain_text("no such recorded race")
     prompted(page, "cactus on yellow sand")
+    field.fill("a typed prompt")
+    page.reload()
+    expect(alert).to_contain_text("no such recorded race")
+    expect(field).to_have_value("a typed prompt")
 
-    # One that cannot be says why and changes nothing, whatever it holds.
+    # A link that cannot be says why and changes nothing, whatever it holds.
     text = quote(HOSTILE, safe="")
     page.goto(f"{recorded_url}?prompt=octopus&{text}=1&seed={text}")
     expect(alert).to_contain_text("This link cannot be used")
@@ -115,10 +119,8 @@ def test_a_link_waits_or_says_what_is_wrong_and_a_typed_prompt_outlives_a_reload
     prompted(page, "cactus on yellow sand")
     unhurt(page)
 
-    # A typed prompt comes back, but gives way to a link, which waits and says so until its race.
+    # One that can be waits, and says so until its race.
     field.fill("a typed prompt")
-    page.goto(recorded_url)
-    expect(field).to_have_value("a typed prompt")
     page.goto(f"{recorded_url}?prompt=a+linked+prompt&seed=5&lanes=ar&{TRACKING}")
     expect(notice).to_have_text(WAITS)
     expect(field).to_have_value("a linked prompt")

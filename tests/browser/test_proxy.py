@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
+import pytest
+
 from tests.browser.acts import finished, prompted, race
 
 Rewrite = Callable[[bytes], bytes]
@@ -59,18 +61,22 @@ def passes(source: socket.socket, target: socket.socket, rewrite: Rewrite) -> No
         target.close()
 
 
-def test_the_board_has_its_files_whatever_the_page_is_told_of_its_address(
-    recorded_url, open_page
-) -> None:
+@pytest.fixture
+def behind(recorded_url: str) -> Iterator[str]:
     def rewrite(data: bytes) -> bytes:
         for wrong, right in (WITHOUT_PORT, OTHER_SCHEME, BELOW):
             data = re.sub(wrong, right, data)
         return data
 
     with proxy(recorded_url, rewrite) as url:
-        page = open_page(f"{url}photo-finish/")
-        prompted(page, "cactus on yellow sand")
-        race(page, prompt="octopus")
-        finished(page)
-        prompted(page, "octopus")
-        page.goto("about:blank")
+        yield f"{url}photo-finish/"
+
+
+def test_the_board_has_its_files_whatever_the_page_is_told_of_its_address(
+    behind, open_page
+) -> None:
+    page = open_page(behind)
+    prompted(page, "cactus on yellow sand")
+    race(page, prompt="octopus")
+    finished(page)
+    prompted(page, "octopus")

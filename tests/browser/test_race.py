@@ -115,7 +115,7 @@ def test_lanes_are_listed_race_under_their_names_and_are_bet_on(quick, open_page
     page.set_viewport_size({"width": 700, "height": 900})
     two_lines = """() => {
       const pace = document.querySelector(".pace");
-      return pace.clientHeight > 24 && pace.scrollWidth <= pace.clientWidth;
+      return pace.getBoundingClientRect().height > 24 && pace.scrollWidth <= pace.clientWidth;
     }"""
     page.wait_for_function(two_lines)  # none of it is cut off
     tall = page.locator(".peek").bounding_box()["height"]

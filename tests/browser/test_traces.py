@@ -153,7 +153,14 @@ def test_a_race_that_is_on_gives_way_to_what_its_visitor_opens(
     page = open_page(recorded_url)
     chosen = page.locator("#recorded input")
     expect(chosen).to_have_value("cactus on yellow sand")
+    # The settings of a recorded race come into the form.
+    page.get_by_role("button", name="Use these settings").click()
+    expect(page.locator("#prompt :is(input, textarea)")).to_have_value("cactus on yellow sand")
+    expect(page.locator("#seed input")).to_have_value("7")
+    show_options(page)
+    expect(page.locator(".lane-row .lane-what select")).to_have_count(2)
     choose_recorded(page, "the tour")
+
     race(page)
     running(page)
     show_options(page)
@@ -164,6 +171,7 @@ def test_a_race_that_is_on_gives_way_to_what_its_visitor_opens(
     model.release()
     finished(page)
     assert not stops
+    expect(page.locator(".use-settings")).to_be_hidden()
     expect(chosen).to_have_value(f"Your last race: {PROMPT}")
     choose_recorded(page, "cactus on yellow sand")
 

@@ -96,6 +96,9 @@ def test_the_race_on_the_board_has_figures_what_if_and_tables_to_save(
 
     # A figure's points, to their last digit, and its drawing.
     found = {figure.name: figure for figure in figures(duel.trace)}
+    for name in found:
+        save = page.locator(f".figure:has(#figure-{name})").get_by_role("button", name="CSV")
+        expect(save).to_be_visible()
     for name, pattern in (("acceptance", False), ("time", True)):
         figure, within = found[name], f".figure:has(#figure-{name})"
         rows = list(csv.reader(saved(page, within, "CSV").read_text().splitlines()))
@@ -194,6 +197,8 @@ def test_the_race_on_the_board_is_taken_away_as_files(recorded_url, open_page, d
         key(one, "End")
         expect(one.locator(".board")).to_have_attribute("data-state", "finished")
     assert hashes(alone) == hashes(page)
+    # The model draws whole pictures only: none is offered to be filled in.
+    expect(page.locator(".lane .fill:not([hidden])")).to_have_count(0)
 
 
 def test_a_race_is_filmed_repeated_from_other_seeds_and_swept(held, model, open_page) -> None:
