@@ -86,6 +86,7 @@ def test_a_trace_is_played_as_it_was_raced_and_what_is_none_leaves_the_board(
         page.locator("#export-file a[download]").click()
     trace, end = Path(taken.value.path()).read_text(), hashes(page)
     machine = json.loads(trace)["header"]["machine"]
+    page.evaluate("scrollTo(0, 0)")  # what is recorded plays once it is seen
     for bring, prompt, recorder, words in (
         (upload, "one", machine, f" · {machine} · 6 × 6 tokens · recorded"),
         (
