@@ -380,7 +380,7 @@ def test_the_help_explains_keeps_the_focus_and_turns_letters_off(open_file, duel
     letters.uncheck()
     page.keyboard.press("Escape")
     page.reload()
-    page.wait_for_selector(".board .lane")
+    page.wait_for_selector("html[data-opened]")
     key(page, "l", "1", "c", "f", "?", "Home")
     for name, value in (("t", "0"), ("layer", "picture"), ("clock", "seconds"), ("present", "0")):
         expect(board).to_have_attribute(f"data-{name}", value)

@@ -88,7 +88,7 @@ def test_a_public_model_is_chosen_with_its_licence_loaded_and_raced_in_colours(o
         expect(other.locator("#model-card")).to_contain_text("DeepSeek Model License")
         show_options(other)
         expect(sampling(other, "guidance")).to_have_value("5")
-        race(other, lanes=("ar", "lantern"))
+        race(other, lanes=("ar",))  # which is shown as far as it has come: it waits for no other
         expect(other.locator(".board .note")).to_contain_text("the colour of each token")
         stamp = other.locator(".lane[data-lane='ar'] .stamp")
         expect(stamp).to_have_text(re.compile(r"^[1-9]\d* of 36$"))
@@ -96,6 +96,9 @@ def test_a_public_model_is_chosen_with_its_licence_loaded_and_raced_in_colours(o
         finished(other)
         expect(stamp).to_contain_text(" s")
         expect(other.locator(".board .meta")).to_contain_text(f"model {JANUS}")
+        race(other, prompt="octopus", lanes=("ar", "lantern"))
+        prompted(other, "octopus")
+        finished(other)
         drafter = ".lane[data-lane='lantern'] .drafter"
         expect(other.locator(drafter)).to_have_text("Jacobi")
         other.close()

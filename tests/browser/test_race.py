@@ -288,6 +288,7 @@ def test_a_race_that_is_asked_for_offline_waits_for_the_connection_and_says_so(
     page = browser.new_page()  # whose console may say that there is no connection
     page.set_default_timeout(PATIENCE)
     page.goto(recorded_url)
+    page.wait_for_selector("html[data-opened]")
     prompted(page, "cactus on yellow sand")
     field = page.locator("#prompt :is(input, textarea)")
     expect(field).to_have_value(EXAMPLES[0])
