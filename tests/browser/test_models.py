@@ -106,7 +106,7 @@ def test_a_public_model_is_chosen_with_its_licence_loaded_and_raced_in_colours(o
         # One that is off says why, and the page's own races again, in its own lanes.
         choose(page, "Anole 7B (off: research only)")
         expect(page.locator("#model-card .off")).to_have_text(f"Off: {OFF}")
-        race(page)
+        page.locator("#race").click()
         expect(page.get_by_text("Anole 7B cannot race here")).to_be_visible()
         choose(page, "toy")
         expect(lanes).to_have_count(len(DEFAULT))

@@ -76,9 +76,8 @@ PHONE = {
     **{"stamp": "6th  3.505 s", "whole": "#entry button"},
     **{"seen": ".lanes > :first-child .frame", "row": ENTRY},
 }
-WINDOWS = {
-    (390, 844): PHONE,
-    (360, 740): PHONE,
+PHONES = {(390, 844): PHONE, (360, 740): PHONE}
+LARGER = {
     (820, 1180): {
         **{"stamp": "6th  3.505 s", "whole": ".pace", "row": ENTRY},
         "seen": f"{ENTRY}, #stop, #roll, #options, #surprise, #bet",
@@ -94,14 +93,19 @@ def test_the_first_race_fits_every_window_and_words_are_found_and_used(real, ope
     page = open_page(real, 390, 844)
     prompted(page, EXAMPLES[0])
     expect(page.locator(".board")).to_have_attribute("data-playing", "1")
+    key(page, "Home")
+    expect(page.locator(".board")).to_have_attribute("data-t", "0")
+    assert page.locator(".lane").count() >= 5
+
+    def stands(windows: dict[tuple[int, int], dict[str, str]]) -> None:
+        for (width, height), expected in windows.items():
+            page.set_viewport_size({"width": width, "height": height})
+            page.wait_for_function(STANDS, arg=expected)
+
+    stands(PHONES)
     key(page, "End")
     expect(page.locator(".board")).to_have_attribute("data-state", "finished")
-    assert page.locator(".lane").count() >= 5
-    for (width, height), stands in WINDOWS.items():
-        page.set_viewport_size({"width": width, "height": height})
-        page.wait_for_function(STANDS, arg=stands)
-        if width == 820:
-            assert page.locator("#prompt :is(input, textarea)").bounding_box()["width"] > 300
+    stands(LARGER)
 
     # Words are found, in any language, and used; a surprise is of them.
     prompt = page.locator("#prompt :is(input, textarea)")
