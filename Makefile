@@ -1,6 +1,12 @@
 # `make run` starts the page, `make test` proves it. Every target sets up what it needs.
 .DEFAULT_GOAL := help
-PYTHON ?= $(shell command -v python3.12 >/dev/null 2>&1 && python3.12 -c '' 2>/dev/null && echo python3.12 || echo python3)
+
+# python3, or the newest other one where python3 is too old, too new or missing.
+IN_RANGE := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))
+PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$python -c '$(IN_RANGE)' 2>/dev/null && echo $$python && exit; done; echo python3)
+VERSION = $$($(PYTHON) -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])' 2>/dev/null || echo missing)
+
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
@@ -82,9 +88,11 @@ node_modules: package.json package-lock.json
 	@touch $@
 
 $(VENV)/.made:
-	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))' || \
-		{ echo "Photo Finish needs Python 3.11 or 3.12; $(PYTHON) is $$($(PYTHON) --version 2>&1). Try: make PYTHON=python3.12 run"; exit 1; }
-	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "Making a virtual environment failed. On Debian or Ubuntu: apt-get install python3-venv"; exit 1; }
+	@$(PYTHON) -c '$(IN_RANGE)' 2>/dev/null || { echo "Photo Finish needs Python 3.11 to 3.14; $(PYTHON) is $(VERSION)." \
+		"Debian 12 and 13 and Ubuntu 24.04 have one: apt-get install python3 python3-venv." \
+		"Elsewhere install another, such as python3.13, and name it: make PYTHON=python3.13 $(MAKECMDGOALS)"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "Making a virtual environment failed." \
+		"On Debian or Ubuntu: apt-get install $(notdir $(PYTHON))-venv"; exit 1; }
 	@touch $@
 
 $(VENV)/.run: $(VENV)/.made requirements.txt constraints.txt
