@@ -3,8 +3,8 @@
 
 # python3, or the newest other one where python3 is too old, too new or missing.
 IN_RANGE := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))
-PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
-	$$python -c '$(IN_RANGE)' 2>/dev/null && echo $$python && exit; done; echo python3)
+PYTHON := $(or $(PYTHON),$(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$python -c '$(IN_RANGE)' 2>/dev/null && echo $$python && exit; done; echo python3))
 VERSION = $$($(PYTHON) -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])' 2>/dev/null || echo missing)
 
 VENV := .venv

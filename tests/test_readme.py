@@ -56,7 +56,12 @@ def requirements(name: str = "requirements.txt") -> dict[str, Requirement]:
 
 
 def pins() -> dict[str, str]:
-    read = requirements("constraints.txt")
+    """The versions that are installed on this Python."""
+    read = {
+        name: each
+        for name, each in requirements("constraints.txt").items()
+        if each.marker is None or each.marker.evaluate()
+    }
     assert all(re.fullmatch(r"==[0-9a-z.+]+", str(each.specifier)) for each in read.values())
     return {name: str(each.specifier).removeprefix("==") for name, each in read.items()}
 
