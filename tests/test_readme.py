@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -49,19 +50,26 @@ def front() -> dict[str, Any]:
     return yaml.safe_load(matter)
 
 
-def requirements(name: str = "requirements.txt") -> dict[str, Requirement]:
+def environment(python: str) -> dict[str, str]:
+    """What the markers of requirements ask for."""
+    return {"python_version": python.rpartition(".")[0], "python_full_version": python}
+
+
+def requirements(
+    name: str = "requirements.txt", python: str = platform.python_version()
+) -> dict[str, Requirement]:
+    """The lines that hold on this Python, or on another."""
     lines = [line.split(" #")[0].strip() for line in page(name).splitlines()]
     read = [Requirement(line) for line in lines if line and not line.startswith("#")]
-    return {canonicalize_name(each.name): each for each in read}
-
-
-def pins() -> dict[str, str]:
-    """The versions that are installed on this Python."""
-    read = {
-        name: each
-        for name, each in requirements("constraints.txt").items()
-        if each.marker is None or each.marker.evaluate()
+    return {
+        canonicalize_name(each.name): each
+        for each in read
+        if each.marker is None or each.marker.evaluate(environment(python))
     }
+
+
+def pins(python: str = platform.python_version()) -> dict[str, str]:
+    read = requirements("constraints.txt", python)
     assert all(re.fullmatch(r"==[0-9a-z.+]+", str(each.specifier)) for each in read.values())
     return {name: str(each.specifier).removeprefix("==") for name, each in read.items()}
 
@@ -115,10 +123,11 @@ def test_a_space_can_keep_its_gradio_and_zero_gpu_its_torch(front) -> None:
     assert all(version in asked["torch"].specifier for version in ZERO_GPU)
     assert front["sdk_version"] in asked["gradio"].specifier
     assert "spaces" not in asked, "a Space brings its own"
-    pinned = pins()
+    python = front["python_version"]
+    pinned, extra = pins(python), environment(python) | {"extra": "mcp"}
     for line in importlib.metadata.requires("gradio"):
         theirs = Requirement(line)
-        if theirs.marker is None or theirs.marker.evaluate({"extra": "mcp"}):
+        if theirs.marker is None or theirs.marker.evaluate(extra):
             assert pinned[canonicalize_name(theirs.name)] in theirs.specifier, line
 
 
