@@ -89,8 +89,8 @@ node_modules: package.json package-lock.json
 
 $(VENV)/.made:
 	@$(PYTHON) -c '$(IN_RANGE)' 2>/dev/null || { echo "Photo Finish needs Python 3.11 to 3.14; $(PYTHON) is $(VERSION)." \
-		"Debian 12 and 13 and Ubuntu 24.04 have one: apt-get install python3 python3-venv." \
-		"Elsewhere install another, such as python3.13, and name it: make PYTHON=python3.13 $(MAKECMDGOALS)"; exit 1; }
+		"Debian 12, Debian 13 and Ubuntu 24.04 have one: apt-get install python3 python3-venv." \
+		"Elsewhere install one, such as python3.13, and name it: make PYTHON=python3.13 $(MAKECMDGOALS)"; exit 1; }
 	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "Making a virtual environment failed." \
 		"On Debian or Ubuntu: apt-get install $(notdir $(PYTHON))-venv"; exit 1; }
 	@touch $@
