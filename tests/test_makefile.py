@@ -85,7 +85,7 @@ def test_make_takes_the_python_that_is_named(machine) -> None:
     assert machine.chosen("PYTHON=mine") == "mine"
 
 
-@pytest.mark.parametrize("minor", [10, 11, 12, 13, 14, 15])
+@pytest.mark.parametrize("minor", [10, 11, 14, 15])
 def test_make_runs_on_the_pythons_that_the_package_asks_for(machine, minor) -> None:
     machine.add("python3", f"3.{minor}.1")
     assert (machine.make().returncode == 0) == (f"3.{minor}.1" in REQUIRED)
