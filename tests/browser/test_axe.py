@@ -51,13 +51,9 @@ def options(page: Page) -> None:
     set_lanes(page, "ar", "sjd", "gsd", "scd")
 
 
-def raced(page: Page) -> None:
+def tour(page: Page) -> None:
     race(page)
     finished(page)
-    expect(page.locator("#decided .js-plotly-plot").first).to_be_visible()
-
-
-def tour(page: Page) -> None:
     page.locator(".tour").click()
     expect(page.locator(".chapter").first).to_be_visible()
 
@@ -113,10 +109,10 @@ PAGE, FORM, BOARD, MASK = ("html",), ("#settings",), ("#board",), ("#board", "#f
 # part), in which themes it has colours of its own, and whether a phone lays it out otherwise.
 LIGHT, BOTH = False, True
 STATES = (
-    *((idle, PAGE, BOTH, False), (options, FORM, LIGHT, True), (raced, BOARD, LIGHT, False)),
-    *((tour, BOARD, LIGHT, True), (token, BOARD, BOTH, True), (stage, BOARD, LIGHT, False)),
-    *((strip, BOARD, BOTH, False), (ask, BOARD, LIGHT, False), (keys, BOARD, BOTH, False)),
-    *((mask, MASK, BOTH, True), (filled_in, BOARD, LIGHT, False)),
+    *((idle, PAGE, BOTH, False), (options, FORM, LIGHT, True), (tour, BOARD, LIGHT, False)),
+    *((token, BOARD, BOTH, True), (stage, BOARD, LIGHT, False), (strip, BOARD, BOTH, False)),
+    *((ask, BOARD, LIGHT, False), (keys, BOARD, BOTH, False), (mask, MASK, BOTH, True)),
+    (filled_in, BOARD, LIGHT, False),
 )
 
 
