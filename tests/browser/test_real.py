@@ -79,7 +79,7 @@ PHONE = {
 PHONES = {(390, 844): PHONE, (360, 740): PHONE}
 LARGER = {
     (820, 1180): {
-        **{"stamp": "6th  3.505 s", "whole": ".pace", "row": ENTRY},
+        **{"stamp": "6th  3.505 s", "whole": ".pace", "row": "#prompt, #seed"},
         "seen": f"{ENTRY}, #stop, #roll, #options, #surprise, #bet",
     },
     (1366, 768): {
