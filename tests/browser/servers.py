@@ -52,14 +52,10 @@ class Held(Watched):
 
 
 @contextmanager
-def served(
-    model: ImageModel, races_folder: Path = Path("nowhere"), may_load: threading.Event | None = None
-) -> Iterator[str]:
-    """A page over a model that is ready, or will be when it may; with the recorded races of a
-    folder."""
-    pool = toy_pool(model, lambda: model if may_load is None or may_load.wait(PATIENCE) else None)
-    if may_load is None:
-        pool.loader.wait(PATIENCE)
+def served(model: ImageModel, races_folder: Path = Path("nowhere")) -> Iterator[str]:
+    """A page over a model that is ready, with the recorded races of a folder."""
+    pool = toy_pool(model)
+    pool.loader.wait(PATIENCE)
     with served_pool(pool, RecordedRaces(races_folder)) as url:
         yield url
 
