@@ -221,6 +221,8 @@ def test_the_tour_without_a_network(recorded_url, browser) -> None:
     page.route("**/tour.json", lambda route: route.fulfill(status=503))
     page.goto(recorded_url)
     page.wait_for_selector("html[data-opened]")
+    assert page.evaluate("navigator.language") == "de-DE"
+    expect(page.locator("html")).to_have_attribute("lang", "en")
     prompted(page, "cactus on yellow sand")
     with page.expect_response("**/tour.json"):
         page.locator(".tour").click()
@@ -256,8 +258,6 @@ def test_the_tour_without_a_network(recorded_url, browser) -> None:
     expect(toast).to_be_visible()
     with page.expect_request("**/app_id"):
         context.set_offline(False)
-    assert page.evaluate("navigator.language") == "de-DE"
-    assert page.locator("html").get_attribute("lang") == "en"
     context.close()
 
 
