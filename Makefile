@@ -12,9 +12,9 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
 
+RUNS ?= 5
 # A worker a core of two; a file's tests stay on one worker, which makes their page or their model once. Files start
 # in the order of tests/conftest.py.
-RUNS ?= 5
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 # Those with a mark have commands of their own.
 UNMARKED := -m 'not exact and not cluster'

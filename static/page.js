@@ -90,8 +90,10 @@ class Page {
     const isEmbedded = document.documentElement.classList.contains("embed");
     const came = named !== "" && (await this.#races.ask({ race: named }));
     const isFree = this.#races.asked.race === named; // nothing else has been asked for
-    if (!came && isFree && opening && !(isEmbedded && named))
+    if (!came && isFree && opening && !(isEmbedded && named)) {
+      this.#shown = opening; // the address stays: a reload reads its link again
       await this.#races.ask({ race: opening });
+    }
     this.#own(await window.photoFinish.opened);
     this.#isOpen = true;
     markOpened();

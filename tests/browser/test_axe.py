@@ -66,12 +66,9 @@ def token(page: Page) -> None:
 
 
 def stage(page: Page) -> None:
+    """With its controls, which have the focus and stay."""
     key(page, "Escape", "f")
     expect(page.locator(".board")).to_have_attribute("data-present", "1")
-
-
-def strip(page: Page) -> None:
-    """The stage with its controls, which have the focus and stay."""
     page.locator(".strip .play").focus()
     page.keyboard.press("Shift+Tab")
     expect(page.locator(".strip")).to_have_css("opacity", "1")
@@ -104,15 +101,15 @@ def filled_in(page: Page) -> None:
     expect(page.locator(".token")).to_be_visible()
 
 
-PAGE, FORM, BOARD, MASK = ("html",), ("#settings",), ("#board",), ("#board", "#fill-in")
+PAGE, FORM, BOARD, DIALOG = ("html",), ("#settings",), ("#board",), ("dialog[open]",)
+MASK, FILLED, CHAPTER = ("#fill-in",), (".lanes", ".legend", ".token"), (".stage-panel",)
 # Where each state differs from the one before it (the whole page takes axe ten times as long as a
 # part), in which themes it has colours of its own, and whether a phone lays it out otherwise.
 LIGHT, BOTH = False, True
 STATES = (
-    *((idle, PAGE, BOTH, False), (options, FORM, LIGHT, True), (tour, BOARD, LIGHT, False)),
-    *((token, BOARD, BOTH, True), (stage, BOARD, LIGHT, False), (strip, BOARD, BOTH, False)),
-    *((ask, BOARD, LIGHT, False), (keys, BOARD, BOTH, False), (mask, MASK, BOTH, True)),
-    (filled_in, BOARD, LIGHT, False),
+    *((idle, PAGE, BOTH, False), (options, FORM, LIGHT, True), (tour, CHAPTER, LIGHT, False)),
+    *((token, BOARD, BOTH, True), (stage, BOARD, BOTH, False), (ask, DIALOG, LIGHT, False)),
+    *((keys, DIALOG, BOTH, False), (mask, MASK, BOTH, True), (filled_in, FILLED, LIGHT, False)),
 )
 
 
