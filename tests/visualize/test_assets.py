@@ -87,7 +87,7 @@ def test_what_cannot_be_joined_is_an_error_with_words(modules, main, others, wor
 def test_nothing_of_the_board_is_left_out() -> None:
     """page.css is of the page around it; the form has scripts of its own."""
     form = ("lane_list", "fill_in", "bet_form", "word_list")
-    scripts = ("page.js", "standalone.js", *(f"form/{name}.js" for name in form))
+    scripts = ("page.js", "standalone.js", "opening.js", *(f"form/{name}.js" for name in form))
     whole = "".join(map(script, scripts))
     definition = r"(?:async )?(?:function|class|const)"
     for path in STATIC.rglob("*.js"):

@@ -15,7 +15,6 @@ import gradio as gr
 import pytest
 import torch
 from huggingface_hub import constants
-from starlette.datastructures import QueryParams
 
 import app.models.model_pool
 from app.models.model_pool import Availability, Device, check_availability, public_models
@@ -302,10 +301,9 @@ def test_on_a_cpu_a_public_model_races_where_its_weights_are_and_fit(
     assert pool.lanes("toy") == DEFAULT
     assert pool.lanes(JANUS) == (DEFAULT if short else ("ar", "sjd", "scd"))
     if not short:
-        client = SimpleNamespace(query_params=QueryParams(f"model={JANUS}"), session_hash="")
-        form = SimpleNamespace(updates=lambda values: [values])
-        ((*_, values),) = Links(Races(pool, NONE_RECORDED), form).open(client)
-        assert values["lanes"] == ["ar", "sjd", "scd"], "of a link that names none"
+        links = Links(Races(pool, NONE_RECORDED), Fields({}))
+        _, answer = links.open(f"?model={JANUS}", SimpleNamespace(session_hash=""))
+        assert answer["form"]["lanes"] == ["ar", "sjd", "scd"], "of a link that names none"
         assert pool.opening[1].endswith("processor: Janus-Pro 1B can race here too.")
         assert here.note in html.unescape(describe(pool, JANUS))
         assert "downloads" not in describe(pool, JANUS)
@@ -363,8 +361,8 @@ def test_the_hosts_model_that_cannot_race_is_named_in_the_log_and_on_the_page(
         " The page opens with toy instead."
     )
     assert f"PHOTO_FINISH_MODEL=anole: {words}" in caplog.text
-    client = SimpleNamespace(query_params=QueryParams("fbclid=1"), session_hash="")
-    ((notice, *_),) = Links(races, Fields({})).open(client)
+    links = Links(races, Fields({}))
+    notice, _ = links.open("?fbclid=1", SimpleNamespace(session_hash=""))
     assert notice == f'<p class="notice" role="status">{html.escape(words)}</p>'
 
 
