@@ -9,7 +9,11 @@ test("a shift of 0 is exact where it is proved, and a claim or nothing where it 
   const words = (badge, rule, shift) => shiftWords({ badge, rule }, shift);
   assert.equal(words("same distribution", "sjd", 0), "exactly 0");
   assert.equal(words("same distribution", "sjd", null), "exactly 0");
-  assert.equal(words("same distribution", "outside", 0), "exactly 0", "a verdict has found no difference");
+  assert.equal(
+    words("same distribution", "outside", 0),
+    "exactly 0",
+    "a verdict has found no difference",
+  );
   assert.equal(words("changed distribution", "gsd", 0.125), "0.13");
   assert.equal(words("changed distribution", "gsd", 0), "0");
   assert.equal(words("changed distribution", "outside", 0), "0 claimed");
