@@ -10,7 +10,7 @@ from pathlib import Path
 
 import gradio
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Page, Request, Route, expect
 
 from tests.browser.acts import finished, prompted, race
 from tests.browser.servers import served
@@ -41,14 +41,29 @@ def chunk_of(component: str) -> str:
 
 
 @contextmanager
-def held_back(page: Page, address: str) -> Iterator[list[Route]]:
-    """Holds back what is asked for at an address; it is answered at the end."""
+def held_back(page: Page, address: str) -> Iterator[None]:
+    """Holds back what is asked for at an address while the block runs, and answers it afterwards.
+    It must have been asked for by then."""
     routes: list[Route] = []
-    page.route(address, lambda route: routes.append(route))
-    yield routes
+    is_held = True
+
+    def handle(route: Route) -> None:
+        if is_held:
+            routes.append(route)
+        else:
+            route.continue_()
+
+    page.route(address, handle)
+    with page.expect_request(address):
+        yield
+    is_held = False
     for route in routes:
         route.continue_()
-    page.unroute(address)
+
+
+def is_press(request: Request) -> bool:
+    """Whether a request takes a press of Race to the server."""
+    return request.url.endswith("/queue/join") and "octopus on sand" in (request.post_data or "")
 
 
 def opened(page: Page) -> None:
@@ -85,12 +100,11 @@ def test_a_message_that_comes_before_the_race_is_answered_with_it(blank, url) ->
     around = f"{url}around"
     frame = f"{url}?recorded=duel&embed=1&t=0"
     blank.route(around, lambda route: route.fulfill(body=AROUND % frame, content_type="text/html"))
-    with held_back(blank, "**/duel.json") as routes:
+    with held_back(blank, "**/duel.json"):
         blank.goto(around)
         blank.frame_locator("iframe").locator(".board[data-state='waiting']").wait_for()
         ask = "frames[0].postMessage({ photoFinish: 'seek', t: 'end' }, '*')"
         blank.evaluate(ask)
-        assert routes
         assert blank.evaluate("heard") == []
     blank.wait_for_function("heard.some(({ ended }) => ended)")
 
@@ -107,11 +121,10 @@ def test_a_link_to_a_chapter_opens_it_however_late_the_page_is(blank, url) -> No
 def test_a_race_that_begins_before_the_boards_script_is_there_comes_to_the_board(
     blank, url
 ) -> None:
-    with held_back(blank, "**/files/*/page.js") as routes:
+    with held_back(blank, "**/files/*/page.js"):
         blank.goto(f"{url}?recorded=tour")
-        race(blank, "octopus on sand")
-        blank.wait_for_event("response", lambda answer: "/queue/data" in answer.url)
-        assert routes
+        with blank.expect_request_finished(is_press):
+            race(blank, "octopus on sand")
     opened(blank)
     prompted(blank, "octopus on sand")
     finished(blank)
@@ -120,12 +133,11 @@ def test_a_race_that_begins_before_the_boards_script_is_there_comes_to_the_board
 def test_a_race_takes_the_board_from_a_tour_that_is_still_to_come(blank, url) -> None:
     blank.goto(url)
     opened(blank)
-    with held_back(blank, "**/tour.json") as routes:
+    with held_back(blank, "**/tour.json"):
         blank.locator(".tour").click()
         expect(blank.locator(".stage-panel")).to_contain_text("Fetching the race")
         race(blank, "octopus on sand")
         prompted(blank, "octopus on sand")
-        assert routes
     finished(blank)
     prompted(blank, "octopus on sand")
 
