@@ -63,7 +63,7 @@ def held_back(page: Page, address: str) -> Iterator[None]:
 
 def is_press(request: Request) -> bool:
     """Whether a request takes a press of Race to the server."""
-    return request.url.endswith("/queue/join") and "octopus on sand" in (request.post_data or "")
+    return "/queue/join" in request.url and "octopus on sand" in (request.post_data or "")
 
 
 def opened(page: Page) -> None:
