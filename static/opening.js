@@ -2,7 +2,7 @@
 // page's language, and what the page was opened with. Gradio answers its `load` event late, by when
 // the visitor may have raced and the address may name another race.
 
-import { kept } from "./dom.js";
+import { typedPrompt } from "./form/typed.js";
 
 const root = document.documentElement;
 
@@ -25,7 +25,7 @@ export function filledIn(linked, initial, values) {
 function promptTyped() {
   const [entry] = performance.getEntriesByType("navigation");
   const reloaded = entry instanceof PerformanceNavigationTiming && entry.type === "reload";
-  return reloaded ? kept(() => sessionStorage, "photo-finish-typed") : "";
+  return reloaded ? typedPrompt() : "";
 }
 
 let raced = false; // whether the visitor has pressed Race

@@ -99,6 +99,7 @@ export class MountedBoard {
     const isAnother = !previous || previous.snapshot.id !== value.id;
     if (race.fresh) this.#setOut(race);
     if (isAnother) this.#begin(race);
+    if (race.fresh) this.#arrange();
     if (isAnother && isOn(race)) announceStart(this.#part("live"), value);
     this.#openMoment();
     this.#tour.begin();
@@ -117,7 +118,6 @@ export class MountedBoard {
     delete this.#part("finish").dataset.built;
     this.#resized.disconnect();
     for (const card of this.#cards) this.#resized.observe(card.canvas);
-    this.#arrange();
   }
 
   // Begins at a race's start. A recorded one plays by itself once it is seen, unless the visitor
@@ -131,7 +131,6 @@ export class MountedBoard {
     this.#waits = plays;
     this.#inView.unobserve(this.#part("lanes"));
     if (plays) this.#inView.observe(this.#part("lanes"));
-    this.#arrange();
   }
 
   // Goes to the moment in the page's address, once all of its race has been shown. A file has one

@@ -1,11 +1,14 @@
 // The prompt that was typed last and has not been raced: it outlives a reload (static/opening.js).
 
-import { closest, keep, promptField } from "../dom.js";
+import { closest, keep, kept, promptField } from "../dom.js";
 
 const TYPED = "photo-finish-typed";
 
 /** Keeps a prompt that was typed, or forgets it. */
 export const keepTyped = (typed = "") => keep(() => sessionStorage, TYPED, typed);
+
+/** The prompt that is kept; "" where there is none. */
+export const typedPrompt = () => kept(() => sessionStorage, TYPED);
 
 /** Keeps what is typed until it is raced. */
 export function mountTyped() {
