@@ -153,8 +153,9 @@ class Sampled:
         self._new: list[Tensor] = []
 
     def add(self, q: Tensor) -> None:
-        """Those of the next positions, q [n, V]."""
-        self._new.append(q)
+        """Those of the next positions, q [n, V]. They are copied: a captured step writes the next
+        one's in their place."""
+        self._new.append(q.clone())
         if sum(map(len, self._new)) >= _SUPPORTS_AT_ONCE:
             self._keep()
 

@@ -261,11 +261,16 @@ def steps_of(table: StepTable) -> Iterator[Step]:
 
 
 def recorded(steps: Sequence[Step]) -> list[object]:
-    """All that is recorded of steps but their seconds."""
-    return [
-        (step.before, step.after, step.positions.tobytes(), step.rows.places.tobytes())
-        for step in steps
-    ]
+    """All that is recorded of steps but their seconds and how wide their windows were: static shapes
+    keep the width to the image's end."""
+    return [(step.before, step.after, *_compared(step.rows)) for step in steps]
+
+
+def _compared(table: StepTable) -> list[bytes]:
+    steps = table.steps.copy()
+    for field in (*PARTS, "rows"):
+        steps[field] = 0
+    return [rows.tobytes() for rows in (table.arrays() | {"steps": steps}).values()]
 
 
 def step_row(
