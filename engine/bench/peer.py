@@ -11,6 +11,7 @@ passes from the prompt to the last token, what a step records included.
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -73,24 +74,25 @@ def check_peer(name: str) -> None:
         )
 
 
-def peer_of(model: ImageModel, sampling: Sampling) -> Generate:
-    """transformers' own `generate` over the weights of a model that `check_peer` accepts. On a
-    processor it holds the body's weights once more, as transformers lays them out."""
+def peer_of(model: ImageModel, sampling: Sampling, tokens: int | None = None) -> Generate:
+    """transformers' own `generate` over the weights of a model that `check_peer` accepts, of so many
+    `tokens`, by default a whole picture's. On a processor it holds the body's weights once more, as
+    transformers lays them out."""
     assert isinstance(model, BodyModel), "every family's model is one"
     _ = model.lean  # which lays the weights out for itself when it is first asked for
     for parameter in model.body.parameters():
         parameter.data = parameter.data.contiguous()  # on a GPU it is
-    return PEERS[CARDS[model.name].family](model, sampling)
+    return PEERS[CARDS[model.name].family](model, sampling, tokens or model.plan.length)
 
 
-def options(model: ImageModel, sampling: Sampling, cache: CacheKind) -> dict[str, Any]:
-    """What a GenerationConfig has of a model's sampling and picture."""
+def options(tokens: int, sampling: Sampling, cache: CacheKind) -> dict[str, Any]:
+    """What a GenerationConfig has of a model's sampling, to draw so many tokens."""
     return {
         "do_sample": True,
         "temperature": sampling.temperature,
         "top_k": sampling.top_k,
         "top_p": sampling.top_p,
-        "max_new_tokens": model.plan.length,
+        "max_new_tokens": tokens,
         "cache_implementation": cache.value,
         # A compiler takes minutes, and not every machine has one.
         "disable_compile": True,
@@ -134,14 +136,14 @@ class GuidedLlama(LlamaForCausalLM):
         return found
 
 
-def _embedded(model: EmbeddedModel, sampling: Sampling) -> Generate:
+def _embedded(model: EmbeddedModel, sampling: Sampling, tokens: int) -> Generate:
     network = GuidedLlama(model, sampling.guidance)
 
     def generate(prompt: str, cache: CacheKind) -> Tensor:
         network.prompt = model.prompt(prompt, sampling.guidance != 1)
         length = network.prompt.embeddings.shape[1]
         ids = torch.zeros(1, length, dtype=torch.long, device=model.device)
-        settings = GenerationConfig(**options(model, sampling, cache))
+        settings = GenerationConfig(**options(tokens, sampling, cache))
         found = network.generate(
             ids, attention_mask=torch.ones_like(ids), generation_config=settings
         )
@@ -150,7 +152,7 @@ def _embedded(model: EmbeddedModel, sampling: Sampling) -> Generate:
     return generate
 
 
-def _janus(model: JanusModel, sampling: Sampling) -> Generate:
+def _janus(model: JanusModel, sampling: Sampling, tokens: int) -> Generate:
     """JanusForConditionalGeneration's own loop, which has both rows in one batch."""
     with torch.device("meta"):
         network = JanusForConditionalGeneration(model.network.config)
@@ -159,13 +161,13 @@ def _janus(model: JanusModel, sampling: Sampling) -> Generate:
         if name != "vqmodel":
             setattr(network.model, name, part)
     # All that the loop asks the vision tower for is a picture's tokens.
-    tower = SimpleNamespace(config=SimpleNamespace(num_image_tokens=model.plan.length))
+    tower = SimpleNamespace(config=SimpleNamespace(num_image_tokens=tokens))
     network.model.vision_model = tower
 
     def generate(prompt: str, cache: CacheKind) -> Tensor:
         ids = torch.tensor([model.prompt_ids(prompt)], device=model.device)
         settings = GenerationConfig(
-            **options(model, sampling, cache),
+            **options(tokens, sampling, cache),
             guidance_scale=sampling.guidance,
             bos_token_id=model.begin,
             pad_token_id=model.pad,
@@ -200,7 +202,7 @@ class CodesHead(nn.Module):
         return logits
 
 
-def _emu3(model: Emu3Model, sampling: Sampling) -> Generate:
+def _emu3(model: Emu3Model, sampling: Sampling, tokens: int) -> Generate:
     """Emu3ForConditionalGeneration as its documentation calls it: guidance by
     UnbatchedClassifierFreeGuidanceLogitsProcessor, which runs the unconditional row in a pass and
     with a dynamic cache of its own, and the layout by `prefix_allowed_tokens_fn`."""
@@ -225,7 +227,7 @@ def _emu3(model: Emu3Model, sampling: Sampling) -> Generate:
             return model.ids[:-1] if end < 0 else model.ids[end : end + 1]
 
         settings = GenerationConfig(
-            **options(model, sampling, cache), guidance_scale=sampling.guidance
+            **options(tokens, sampling, cache), guidance_scale=sampling.guidance
         )
         found = network.generate(
             ids,
@@ -240,7 +242,7 @@ def _emu3(model: Emu3Model, sampling: Sampling) -> Generate:
     return generate
 
 
-PEERS: dict[str, Callable[[Any, Sampling], Generate]] = {
+PEERS: dict[str, Callable[[Any, Sampling, int], Generate]] = {
     "embedded": _embedded,
     "janus": _janus,
     "emu3": _emu3,
@@ -248,11 +250,16 @@ PEERS: dict[str, Callable[[Any, Sampling], Generate]] = {
 
 
 @torch.inference_mode()
-def run_round(model: ImageModel, generate: Generate, prompt: str, seed: int) -> Round:
-    """A picture of vanilla AR, then one of `generate` with each cache."""
+def run_round(
+    model: ImageModel, generate: Generate, prompt: str, seed: int, tokens: int | None = None
+) -> Round:
+    """The first `tokens` of a picture, by default all, by vanilla AR, then by `generate` with each
+    cache."""
     stats, begin = LaneStats(), time.perf_counter()
-    for step in VanillaAR(model).steps(prompt, seed):
+    steps = VanillaAR(model).steps(prompt, seed)
+    for step in itertools.islice(steps, tokens):
         stats.add(step)
+    steps.close()
     _ = stats.shift  # which asks for the rows of all steps
     waited = time.perf_counter() - begin
     seconds = {}

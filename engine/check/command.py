@@ -30,6 +30,7 @@ CHECKS: dict[str, Check] = {
     "logits": lanes.check_logits,
     "steps": steps.check_steps,
     "speed": speed.check_speed,
+    "shares": speed.check_shares,
     "pictures": races.check_pictures,
     "memory": races.check_out_of_memory,
     "transformers": speed.check_peer,

@@ -12,7 +12,9 @@ import torch
 
 from engine.bench.peer import PEERS, CacheKind, peer_of, run_round
 from engine.check.finding import Finding, Subject, good, left_out
+from engine.check.lanes import TOKENS, first_steps
 from engine.clock import StepClock
+from engine.decoders import DECODERS, WHOLE
 from engine.graphs import Graphs
 from engine.models.body import BodyModel
 from engine.models.supply.card import CARDS
@@ -85,6 +87,26 @@ def pass_seconds(model: BodyModel, rows: int) -> float:
     return seconds
 
 
+def check_shares(subject: Subject) -> Iterator[Finding]:
+    """Of each lane's steps the forward pass, and what else it is charged."""
+    model = subject.model
+    for name in WHOLE:
+        first_steps(model, name)  # what is captured here costs the next picture nothing
+        spent = [step.seconds for step in first_steps(model, name)[1:]]
+        if not spent:
+            continue
+        forward = statistics.median(each.forward for each in spent)
+        other = statistics.median(each.total - each.forward for each in spent)
+        yield good(
+            f"a step of {DECODERS[name].title}",
+            f"{1e3 * forward:.2f} ms of forward pass, {1e3 * other:.2f} of other work:"
+            f" {other / (forward + other):.0%} of a step.",
+            lane=name,
+            forward=forward,
+            other=other,
+        )
+
+
 def timed(device: torch.device, function: Callable[[], object], count: int) -> float:
     """The median seconds of so many calls, or of as many as SECONDS are enough for; two before them
     do not count."""
@@ -102,7 +124,7 @@ def timed(device: torch.device, function: Callable[[], object], count: int) -> f
 
 
 def check_peer(subject: Subject) -> Iterator[Finding]:
-    """A picture of vanilla AR and of transformers' `generate`, by turns."""
+    """The first tokens of a picture by vanilla AR and by transformers' `generate`, by turns."""
     model = subject.model
     card = CARDS.get(model.name)
     if card is None or card.family not in PEERS:
@@ -111,13 +133,13 @@ def check_peer(subject: Subject) -> Iterator[Finding]:
     if model.slow_pixels:
         yield left_out("transformers", "A whole picture takes minutes here.")
         return
-    generate = peer_of(model, model.sampling)
-    round_ = run_round(model, generate, PROMPT, 0)
+    generate = peer_of(model, model.sampling, TOKENS)
+    round_ = run_round(model, generate, PROMPT, 0, TOKENS)
     each = {kind.value: round_.generate[kind] / round_.waited for kind in CacheKind}
     times = " and ".join(f"{ratio:.1f} times with a {kind} cache" for kind, ratio in each.items())
     yield good(
         "transformers",
-        f"A picture takes vanilla AR {round_.waited:.2f} s, and transformers' generate {times}.",
+        f"{TOKENS} tokens take vanilla AR {round_.waited:.2f} s, and transformers' generate {times}.",
         charged=round_.charged,
         waited=round_.waited,
         **each,

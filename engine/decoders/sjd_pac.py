@@ -22,7 +22,7 @@ from engine.decoders.speculate import (
 from engine.decoders.tree import Tree, children_on, side_nodes, side_on, tree
 from engine.decoders.window import WindowDecoder
 from engine.models.base import MAX_ROWS
-from engine.numerics.distributions import gather, normalise, residual, sample
+from engine.numerics.distributions import gather, in_turn, normalise, residual, sample
 from engine.numerics.randomness import Purpose
 from engine.settings import SettingError, Settings, Withdrawn, knob
 from engine.trace import Status
@@ -190,16 +190,7 @@ class CandidateWalk:
         rows = children[self.node][0]
         q = gather(candidate_q, candidates)
         exists = (rows >= 0) & (q > 0) & (len(self.tokens) < self.room)
-        # What is left of p before each candidate, if all before it are rejected.
-        left, target = self.left, []
-        for token, rejected in zip(
-            torch.split(candidates, 1), candidate_q * exists[:, None], strict=True
-        ):
-            target.append(left.gather(0, token))
-            rest = (left - rejected).clamp_min_(0)
-            mass = rest.sum(dtype=torch.float64)
-            left = torch.where(mass > 0, rest / mass, left)
-        p = torch.cat(target)
+        p, left = in_turn(self.left, candidate_q, candidates, exists)
         acceptance = acceptance_probability(p, q)
         accepted = exists & (u < acceptance)
         found = accepted.any(0, keepdim=True)

@@ -119,7 +119,7 @@ class LeanBody:
             x = inputs.reshape(-1, width).clone()
         else:
             x = F.linear(inputs, self.join.weight, self.join.bias).view(-1, width)
-        with _kernels(inputs, cache):
+        with attention_kernels(inputs, cache):
             for index, layer in enumerate(self.layers):
                 inner = x if self.norm_after else self._normed(x, layer.attention_norm)
                 qkv = F.linear(inner, layer.qkv.weight, layer.qkv.bias).view(rows, length, -1, dim)
@@ -150,14 +150,18 @@ class LeanBody:
         """Adds what a projection makes of `inner` to the residual stream `x`."""
         if self.norm_after:
             x += self._normed(F.linear(inner, projection.weight, projection.bias), norm)
-            return
+        else:
+            self.add(x, inner, projection)
+
+    def add(self, x: Tensor, inner: Tensor, projection: Projection) -> None:
+        """As `_add`, where norms come before."""
         x.addmm_(inner, projection.weight.t())
         if projection.bias is not None:
             x += projection.bias
 
 
-def _kernels(inputs: Tensor, cache: Cache) -> AbstractContextManager[None]:
-    """Of attention. On a GPU PyTorch prefers cuDNN's, which is the fastest but takes 80 ms to set
+def attention_kernels(inputs: Tensor, cache: Cache) -> AbstractContextManager[None]:
+    """Which ones attention has. On a GPU PyTorch prefers cuDNN's, which is the fastest but takes 80 ms to set
     itself up for new shapes: others are as good for those that do not come again. The choice is the
     process's, so that a pass on another thread may take the other one."""
     if inputs.is_cuda and not cache.repeats:

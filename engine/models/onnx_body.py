@@ -44,14 +44,17 @@ class Body(Protocol):
 
 
 def fastest_body(lean: LeanBody, graphs: Path | None) -> Body:
-    """The layers as ONNX Runtime runs them by the files in the folder `graphs`; the lean body where
-    there is none, and, with a warning, where the package or a file is missing or does not fit."""
-    if graphs is None:
-        return lean
+    """The layers with fused kernels on a CUDA device, elsewhere as ONNX Runtime runs them by the files
+    in the folder `graphs`; the lean body where there is neither, and, with a warning, where a
+    package or a file is missing, does not fit or computes something else."""
     try:
-        return OnnxBody(lean, graphs)
+        if lean.norm.is_cuda:
+            from engine.models.fused_body import FusedBody
+
+            return FusedBody(lean)
+        return OnnxBody(lean, graphs) if graphs else lean
     except Exception as error:  # whatever keeps it from running, the lean body does
-        log.warning("the layers of %s run in PyTorch: %s", graphs, error)
+        log.warning("the layers run in PyTorch: %s", error)
         return lean
 
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from engine.fused import rule_kernels
 from engine.settings import Sampling
 
 _BLOCK = 128  # tokens of one block of a sample's cumulative sum
@@ -23,12 +25,25 @@ _SUPPORTS_AT_ONCE = 64  # positions
 def logits_to_probs(logits: Tensor, sampling: Sampling, forced: Tensor | None) -> Tensor:
     """Logits [L, V] to distributions [L, V], float32 (float64 of logits in float64); `forced` bool
     [L], None where no position is. Top-k keeps ties, so its support can exceed k."""
+    p = _unforced(logits, sampling)
+    if forced is None:
+        return p
+    return torch.where(
+        forced[:, None], one_hot(torch.zeros_like(p[:, 0], dtype=torch.long), p.shape[-1]), p
+    )
+
+
+def _unforced(logits: Tensor, sampling: Sampling) -> Tensor:
+    top_k = sampling.top_k if sampling.top_k < logits.shape[-1] else 0
+    if logits.dtype != torch.float64 and sampling.top_p == 1:
+        if kernels := rule_kernels(logits.device):
+            return kernels.probs(logits, sampling.temperature, top_k)
     if logits.dtype != torch.float64:
         logits = logits.float()
     if sampling.temperature != 1:
         logits = logits / sampling.temperature
-    if 0 < sampling.top_k < logits.shape[-1]:
-        least = logits.topk(sampling.top_k, dim=-1, sorted=False).values.amin(-1, keepdim=True)
+    if top_k:
+        least = logits.topk(top_k, dim=-1, sorted=False).values.amin(-1, keepdim=True)
         logits = logits.masked_fill(logits < least, -torch.inf)
     p = torch.softmax(logits, -1)
     if sampling.top_p < 1:
@@ -38,12 +53,7 @@ def logits_to_probs(logits: Tensor, sampling: Sampling, forced: Tensor | None) -
         p = p.masked_fill(outside.scatter(-1, order, outside), 0)
     # A float32 softmax is off by up to 1e-6 in total, and a p and a q that meet in a test by that
     # much from each other.
-    p = p / p.sum(-1, keepdim=True, dtype=torch.float64).to(p.dtype)
-    if forced is None:
-        return p
-    return torch.where(
-        forced[:, None], one_hot(torch.zeros_like(p[:, 0], dtype=torch.long), p.shape[-1]), p
-    )
+    return p / p.sum(-1, keepdim=True, dtype=torch.float64).to(p.dtype)
 
 
 def one_hot(tokens: Tensor, codes: int) -> Tensor:
@@ -61,6 +71,8 @@ def sample(p: Tensor, u: Tensor) -> Tensor:
     float32 would be off by a total variation of 1e-3 at 65,536 tokens, and on CUDA not
     reproducible. Where p is 0 everywhere, the token means nothing.
     """
+    if kernels := _kernels(p):
+        return kernels.sample(p, u)
     codes = p.shape[-1]
     padded = F.pad(p, (0, -codes % _BLOCK)) if codes % _BLOCK else p
     blocks = padded.view(*padded.shape[:-1], -1, _BLOCK)
@@ -86,13 +98,37 @@ def _invert(cumulative: Tensor, target: Tensor) -> Tensor:
 def residual(p: Tensor, q: Tensor) -> Tensor:
     """R(p, q) = norm(max(p - q, 0)), not normalised (`sample` does not need it); p itself where
     rounding leaves nothing."""
+    if kernels := _kernels(p):
+        return kernels.residual(p, q)
     left = (p - q).clamp_min(0)
     return torch.where(left.sum(-1, keepdim=True) > 0, left, p)
+
+
+def in_turn(p: Tensor, q: Tensor, tokens: Tensor, exists: Tensor) -> tuple[Tensor, Tensor]:
+    """What p [V] has left while distributions q [K, V] are taken from it one after the other:
+    R(p, q), normalised; the same p where that leaves nothing, or no candidate `exists`, bool [K].
+    Returns the probability [K] of each of `tokens` [K] before its own q is taken, and what is left
+    [V]."""
+    if kernels := _kernels(p):
+        return kernels.in_turn(p, q, tokens, exists)
+    found = []
+    for token, taken in zip(torch.split(tokens, 1), q * exists[:, None], strict=True):
+        found.append(p.gather(0, token))
+        rest = (p - taken).clamp_min_(0)
+        mass = rest.sum(dtype=torch.float64)
+        p = torch.where(mass > 0, rest / mass, p)
+    return torch.cat(found), p
+
+
+def _kernels(p: Tensor) -> Any:
+    return rule_kernels(p.device) if p.dtype == torch.float32 else None
 
 
 def normalise(p: Tensor) -> Tensor:
     """p [..., V] divided by its sum; all zero where it is. However little is left of it: a floor
     under the sum would make a distribution of extreme logits sum to less than one."""
+    if kernels := _kernels(p):
+        return kernels.normalise(p)
     total = p.sum(-1, keepdim=True, dtype=torch.float64)
     return torch.where(total > 0, p / total, 0).to(p.dtype)
 

@@ -1,0 +1,372 @@
+"""Triton kernels of a pass and of the rules, for a CUDA device: each does in one launch what PyTorch
+does in several.
+
+Every function says which one of PyTorch's code it replaces; that one is its oracle, in the tests and
+when a model is loaded (`engine.fused`). Triton is imported here alone.
+"""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+MOST_QUERIES = 16  # of a key's head that `attention` takes
+_KEYS = 64  # that one of its programs reads
+_MOST_PARTS = 64
+_SIZE = 128  # tokens of one block of a sample's cumulative sum
+
+
+# Passes
+
+
+@triton.jit
+def _normed(x, weight, out, width, eps, BLOCK: tl.constexpr):
+    row, i = tl.program_id(0), tl.arange(0, BLOCK)
+    inside = i < width
+    value = tl.load(x + row * width + i, mask=inside, other=0.0).to(tl.float32)
+    scale = tl.load(weight + i, mask=inside, other=0.0).to(tl.float32)
+    value = value / tl.sqrt(tl.sum(value * value, 0) / width + eps) * scale
+    tl.store(out + row * width + i, value.to(out.dtype.element_ty), mask=inside)
+
+
+def normed(x: Tensor, weight: Tensor, eps: float) -> Tensor:
+    """F.rms_norm of rows [rows, D]."""
+    rows, width = x.shape
+    out = torch.empty_like(x)
+    block = triton.next_power_of_2(width)
+    _normed[(rows,)](x, weight, out, width, eps, BLOCK=block, num_warps=min(16, max(1, block // 256)))
+    return out
+
+
+@triton.jit
+def _rotate(
+    qkv, cos, sin, query_cos, query_sin, window, queries, keys, values,
+    length, heads, kv_heads, row_stride, head_stride,
+    DIM: tl.constexpr, HALF: tl.constexpr,
+):  # fmt: skip
+    """One head of one row of the window."""
+    row, head = tl.program_id(0), tl.program_id(1)
+    batch, t = row // length, row % length
+    groups = heads // kv_heads
+    i = tl.arange(0, HALF)
+    inside = i < DIM // 2
+    source = qkv + (row * (heads + 2 * kv_heads) + head) * DIM + i
+    one = tl.load(source, mask=inside)
+    two = tl.load(source + DIM // 2, mask=inside)
+    slot = tl.load(window + t)
+    if head < heads:
+        angle = row * DIM + i
+        c1 = tl.load(query_cos + angle, mask=inside).to(tl.float32)
+        c2 = tl.load(query_cos + angle + DIM // 2, mask=inside).to(tl.float32)
+        s1 = tl.load(query_sin + angle, mask=inside).to(tl.float32)
+        s2 = tl.load(query_sin + angle + DIM // 2, mask=inside).to(tl.float32)
+        place = (batch * kv_heads + head // groups) * groups + head % groups
+        to = queries + (place * length + t) * DIM + i
+        a, b = one.to(tl.float32), two.to(tl.float32)
+        tl.store(to, (a * c1 - b * s1).to(queries.dtype.element_ty), mask=inside)
+        tl.store(to + DIM // 2, (b * c2 + a * s2).to(queries.dtype.element_ty), mask=inside)
+    elif head < heads + kv_heads:
+        angle = row * DIM + i
+        c1 = tl.load(cos + angle, mask=inside).to(tl.float32)
+        c2 = tl.load(cos + angle + DIM // 2, mask=inside).to(tl.float32)
+        s1 = tl.load(sin + angle, mask=inside).to(tl.float32)
+        s2 = tl.load(sin + angle + DIM // 2, mask=inside).to(tl.float32)
+        to = keys + batch * row_stride + (head - heads) * head_stride + slot * DIM + i
+        a, b = one.to(tl.float32), two.to(tl.float32)
+        tl.store(to, (a * c1 - b * s1).to(keys.dtype.element_ty), mask=inside)
+        tl.store(to + DIM // 2, (b * c2 + a * s2).to(keys.dtype.element_ty), mask=inside)
+    else:
+        kv_head = head - heads - kv_heads
+        to = values + batch * row_stride + kv_head * head_stride + slot * DIM + i
+        tl.store(to, one, mask=inside)
+        tl.store(to + DIM // 2, two, mask=inside)
+
+
+def rotate(
+    qkv: Tensor,
+    angles: tuple[Tensor, Tensor],
+    query_angles: tuple[Tensor, Tensor],
+    window: Tensor,
+    keys: Tensor,
+    values: Tensor,
+) -> Tensor:
+    """Rotates queries and keys of qkv [R, T, H + 2 Hk, d], and writes keys and values where a cache
+    has the window's slots [T]: keys and values [R, Hk, slots, d]. Returns queries [R, Hk, G T, d]:
+    the G heads that share a key are rows of one. `angles` are cosines and sines [R, T, d]."""
+    rows, length, heads, dim = qkv.shape
+    kv_heads = keys.shape[1]
+    heads -= 2 * kv_heads
+    queries = qkv.new_empty(rows, kv_heads, heads // kv_heads * length, dim)
+    _rotate[(rows * length, heads + 2 * kv_heads)](
+        qkv, *angles, *query_angles, window, queries, keys, values,
+        length, heads, kv_heads, keys.stride(0), keys.stride(1),
+        DIM=dim, HALF=triton.next_power_of_2(dim // 2), num_warps=1,
+    )  # fmt: skip
+    return queries
+
+
+@triton.jit
+def _attend(
+    queries, keys, values, mask, sums, tops, weights,
+    count, end, kv_heads, row_stride, head_stride, mask_stride, scale,
+    DIM: tl.constexpr, MASKED: tl.constexpr, M: tl.constexpr, D: tl.constexpr, S: tl.constexpr,
+):  # fmt: skip
+    """A part of the keys, for all queries of one of their heads: their largest score, the sum of
+    exponentials beside it, and the values weighted so."""
+    head, part, parts = tl.program_id(0), tl.program_id(1), tl.num_programs(1)
+    row = head // kv_heads
+    m, i, slots = tl.arange(0, M), tl.arange(0, D), part * S + tl.arange(0, S)
+    asked, there = m < count, slots < end
+    at = row * row_stride + (head % kv_heads) * head_stride
+    held = there[:, None] & (i < DIM)[None, :]
+    q = tl.load(
+        queries + (head * count + m[:, None]) * DIM + i[None, :],
+        mask=asked[:, None] & (i < DIM)[None, :],
+        other=0.0,
+    )
+    k = tl.load(keys + at + slots[:, None] * DIM + i[None, :], mask=held, other=0.0)
+    scores = tl.dot(q, tl.trans(k), input_precision="ieee") * scale
+    if MASKED:
+        added = tl.load(
+            mask + row * mask_stride + m[:, None] * end + slots[None, :],
+            mask=asked[:, None] & there[None, :],
+            other=0.0,
+        )
+        scores += added.to(tl.float32)
+    scores = tl.where(there[None, :], scores, float("-inf"))
+    top = tl.max(scores, 1)
+    e = tl.exp(scores - top[:, None])
+    v = tl.load(values + at + slots[:, None] * DIM + i[None, :], mask=held, other=0.0)
+    mixed = tl.dot(e.to(v.dtype), v, input_precision="ieee")
+    to = (head * parts + part) * count + m
+    tl.store(tops + to, top, mask=asked)
+    tl.store(weights + to, tl.sum(e, 1), mask=asked)
+    tl.store(
+        sums + to[:, None] * DIM + i[None, :],
+        mixed,
+        mask=asked[:, None] & (i < DIM)[None, :],
+    )
+
+
+@triton.jit
+def _mix(
+    sums, tops, weights, out, count, length, kv_heads, parts,
+    DIM: tl.constexpr, D: tl.constexpr, P: tl.constexpr,
+):  # fmt: skip
+    """The parts of one query put together, where its head and row of the window stand."""
+    head, m = tl.program_id(0), tl.program_id(1)
+    part, i = tl.arange(0, P), tl.arange(0, D)
+    there = part < parts
+    at = (head * parts + part) * count + m
+    top = tl.load(tops + at, mask=there, other=float("-inf"))
+    share = tl.exp(top - tl.max(top, 0))
+    weight = tl.sum(share * tl.load(weights + at, mask=there, other=0.0), 0)
+    held = there[:, None] & (i < DIM)[None, :]
+    some = tl.load(sums + at[:, None] * DIM + i[None, :], mask=held, other=0.0)
+    mixed = tl.sum(share[:, None] * some, 0) / weight
+    row, groups = head // kv_heads, count // length
+    heads = kv_heads * groups
+    own = (head % kv_heads) * groups + m // length
+    to = out + ((row * length + m % length) * heads + own) * DIM + i
+    tl.store(to, mixed.to(out.dtype.element_ty), mask=i < DIM)
+
+
+def takes(queries: Tensor, end: int) -> bool:
+    """Whether `attention` is for so few queries [R, Hk, G T, d], over slots up to `end`."""
+    return queries.shape[2] <= MOST_QUERIES and end <= _MOST_PARTS * _KEYS
+
+
+def attention(
+    queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, length: int
+) -> Tensor:
+    """F.scaled_dot_product_attention of queries [R, Hk, G T, d], T being `length`, over keys and
+    values [R, Hk, end, d] of a cache; `mask` [R, 1, G T, end] is added to the scores. Returns rows
+    [R T, H d]. The keys are read in parts, by programs enough for the whole device."""
+    rows, kv_heads, count, dim = queries.shape
+    end = keys.shape[2]
+    parts = triton.cdiv(end, _KEYS)
+    sums = torch.empty(rows, kv_heads, parts, count, dim, device=queries.device)
+    tops, weights = torch.empty(2, rows, kv_heads, parts, count, device=queries.device)
+    if mask is not None:
+        mask = mask.contiguous()
+    wide = triton.next_power_of_2(dim)
+    _attend[(rows * kv_heads, parts)](
+        queries, keys, values, queries if mask is None else mask, sums, tops, weights,
+        count, end, kv_heads, keys.stride(0), keys.stride(1), count * end, dim**-0.5,
+        DIM=dim, MASKED=mask is not None, M=MOST_QUERIES, D=wide, S=_KEYS, num_warps=4,
+    )  # fmt: skip
+    out = queries.new_empty(rows * length, kv_heads * (count // length) * dim)
+    _mix[(rows * kv_heads, count)](
+        sums, tops, weights, out, count, length, kv_heads, parts,
+        DIM=dim, D=wide, P=triton.next_power_of_2(parts), num_warps=4,
+    )  # fmt: skip
+    return out
+
+
+@triton.jit
+def _gated(gate_up, out, width, BLOCK: tl.constexpr):
+    row, i = tl.program_id(0), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside = i < width
+    gate = tl.load(gate_up + row * 2 * width + i, mask=inside).to(tl.float32)
+    up = tl.load(gate_up + row * 2 * width + width + i, mask=inside).to(tl.float32)
+    value = gate / (1 + tl.exp(-gate)) * up
+    tl.store(out + row * width + i, value.to(out.dtype.element_ty), mask=inside)
+
+
+def gated(gate_up: Tensor) -> Tensor:
+    """silu(gate) * up of [rows, 2 F], gate first."""
+    rows, width = len(gate_up), gate_up.shape[1] // 2
+    out = gate_up.new_empty(rows, width)
+    _gated[(rows, triton.cdiv(width, 1024))](gate_up, out, width, BLOCK=1024)
+    return out
+
+
+# Distributions, as in `engine.numerics.distributions`: a row is one program's, and in its registers
+
+
+def _warps(block: int) -> int:
+    return min(32, max(4, block // 2048))
+
+
+@triton.jit
+def _probs(logits, p, codes, temperature, top_k, BLOCK: tl.constexpr):
+    """The k-th largest logit is found two bits at a time, among integers in the order of floats."""
+    row, i = tl.program_id(0).to(tl.int64), tl.arange(0, BLOCK)
+    x = tl.load(logits + row * codes + i, mask=i < codes, other=float("-inf")).to(tl.float32)
+    x = x / temperature
+    if top_k > 0:
+        bits = x.to(tl.int32, bitcast=True)
+        ranks = tl.where(bits < 0, ~bits, bits | -2147483648).to(tl.uint32, bitcast=True)
+        least = tl.zeros((), tl.uint32)
+        for step in tl.static_range(16):
+            one = tl.full((), 1 << (30 - 2 * step), tl.uint32)
+            two, three = least + one + one, least + one + one + one
+            # How many are as large as each of three bounds, in 20 bits each.
+            above = (ranks >= least + one).to(tl.int64)
+            above += (ranks >= two).to(tl.int64) << 20
+            above += (ranks >= three).to(tl.int64) << 40
+            counts = tl.sum(above, 0)
+            if (counts >> 40) >= top_k:
+                least = three
+            elif ((counts >> 20) & 0xFFFFF) >= top_k:
+                least = two
+            elif (counts & 0xFFFFF) >= top_k:
+                least = least + one
+        x = tl.where((ranks < least) & (x == x), float("-inf"), x)
+    e = tl.exp(x - tl.max(x, 0))
+    share = e.to(tl.float64) / tl.sum(e.to(tl.float64), 0)
+    tl.store(p + row * codes + i, share.to(tl.float32), mask=i < codes)
+
+
+def probs(logits: Tensor, temperature: float, top_k: int) -> Tensor:
+    """`logits_to_probs` of [L, V] without top-p and forced positions, float32; `top_k` 0 keeps
+    all."""
+    rows, codes = logits.shape
+    p = torch.empty(rows, codes, device=logits.device)
+    block = triton.next_power_of_2(codes)
+    _probs[(rows,)](
+        logits.contiguous(), p, codes, float(temperature), top_k,
+        BLOCK=block, num_warps=_warps(block),
+    )  # fmt: skip
+    return p
+
+
+@triton.jit
+def _sample(p, u, tokens, codes, BLOCKS: tl.constexpr, SIZE: tl.constexpr):
+    """First a block of tokens, then a token of it. Those of probability 0 are passed over, wherever
+    rounding puts the target."""
+    row = tl.program_id(0).to(tl.int64)
+    block, i = tl.arange(0, BLOCKS), tl.arange(0, SIZE)
+    at = block[:, None] * SIZE + i[None, :]
+    every = tl.load(p + row * codes + at, mask=at < codes, other=0.0)
+    mass = tl.sum(every.to(tl.float64), 1)
+    until = tl.cumsum(mass, 0)
+    total = tl.max(until, 0)
+    target = tl.minimum(tl.load(u + row) * total, total * (1 - 2.0**-52))
+    first = tl.min(tl.where((mass > 0) & (until > target), block, BLOCKS), 0)
+    last = tl.max(tl.where(mass > 0, block, 0), 0)
+    chosen = tl.minimum(first, last)
+    before = tl.sum(tl.where(block == chosen, until - mass, 0.0), 0)
+    place = chosen * SIZE + i
+    some = tl.load(p + row * codes + place, mask=place < codes, other=0.0)
+    inside = before + tl.cumsum(some.to(tl.float64), 0)
+    first = tl.min(tl.where((some > 0) & (inside > target), i, SIZE), 0)
+    last = tl.max(tl.where(some > 0, i, 0), 0)
+    tl.store(tokens + row, (chosen * SIZE + tl.minimum(first, last)).to(tl.int64))
+
+
+def sample(p: Tensor, u: Tensor) -> Tensor:
+    """`sample` of [..., V] at u [...]."""
+    codes = p.shape[-1]
+    tokens = torch.empty(u.shape, dtype=torch.long, device=p.device)
+    size = min(_SIZE, triton.next_power_of_2(codes))
+    blocks = triton.next_power_of_2(triton.cdiv(codes, size))
+    _sample[(u.numel(),)](
+        p.contiguous(), u.contiguous(), tokens, codes,
+        BLOCKS=blocks, SIZE=size, num_warps=_warps(blocks * size),
+    )  # fmt: skip
+    return tokens
+
+
+@triton.jit
+def _residual(p, q, out, codes, NORMAL: tl.constexpr, BLOCK: tl.constexpr):
+    row, i = tl.program_id(0).to(tl.int64), tl.arange(0, BLOCK)
+    at, inside = row * codes + i, i < codes
+    own = tl.load(p + at, mask=inside, other=0.0)
+    if NORMAL:
+        mass = tl.sum(own.to(tl.float64), 0)
+        left = tl.where(mass > 0, (own.to(tl.float64) / mass).to(tl.float32), 0.0)
+    else:
+        left = tl.maximum(own - tl.load(q + at, mask=inside, other=0.0), 0.0)
+        left = tl.where(tl.max(left, 0) > 0, left, own)
+    tl.store(out + at, left, mask=inside)
+
+
+def residual(p: Tensor, q: Tensor) -> Tensor:
+    """`residual` of [..., V]."""
+    return _each_row(p, q)
+
+
+def normalise(p: Tensor) -> Tensor:
+    """`normalise` of [..., V]."""
+    return _each_row(p, None)
+
+
+def _each_row(p: Tensor, q: Tensor | None) -> Tensor:
+    codes, p = p.shape[-1], p.contiguous()
+    out, block = torch.empty_like(p), triton.next_power_of_2(codes)
+    _residual[(p.numel() // codes,)](
+        p, p if q is None else q.contiguous(), out, codes,
+        NORMAL=q is None, BLOCK=block, num_warps=_warps(block),
+    )  # fmt: skip
+    return out
+
+
+@triton.jit
+def _in_turn(
+    p, q, tokens, exists, found, left, codes, COUNT: tl.constexpr, BLOCK: tl.constexpr
+):
+    i = tl.arange(0, BLOCK)
+    inside = i < codes
+    own = tl.load(p + i, mask=inside, other=0.0)
+    for k in tl.static_range(COUNT):
+        tl.store(found + k, tl.sum(tl.where(i == tl.load(tokens + k), own, 0.0), 0))
+        if tl.load(exists + k) != 0:
+            rest = tl.maximum(own - tl.load(q + k * codes + i, mask=inside, other=0.0), 0.0)
+            mass = tl.sum(rest.to(tl.float64), 0)
+            own = tl.where(mass > 0, (rest.to(tl.float64) / mass).to(tl.float32), own)
+    tl.store(left + i, own, mask=inside)
+
+
+def in_turn(p: Tensor, q: Tensor, tokens: Tensor, exists: Tensor) -> tuple[Tensor, Tensor]:
+    """`in_turn` of p [V], q [K, V], tokens [K] and bool [K]."""
+    count, codes = q.shape
+    found, left = p.new_empty(count), torch.empty_like(p)
+    block = triton.next_power_of_2(codes)
+    _in_turn[(1,)](
+        p.contiguous(), q.contiguous(), tokens.contiguous(), exists.contiguous(), found, left,
+        codes, COUNT=count, BLOCK=block, num_warps=max(8, _warps(block)),
+    )  # fmt: skip
+    return found, left

@@ -1,0 +1,106 @@
+"""A LeanBody's layers on a CUDA device with the kernels of `engine.kernels`: four matrix
+products of PyTorch's and six other launches a layer, where it has some seventeen."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from engine import kernels
+from engine.models.cache import WindowCache
+from engine.models.lean import LeanBody, Projection, attention_kernels
+
+_TRIED = 1, 16, 48  # rows of a window that are compared
+_MOST_OFF = 0.05  # of the largest number of a state: rounding in bfloat16 stays below
+
+
+class FusedBody:
+    """The layers of a LeanBody whose norms come before attention and MLP, and whose heads have none."""
+
+    def __init__(self, lean: LeanBody) -> None:
+        """Raises ValueError for a body that the kernels do not have, or whose states differ."""
+        self._lean, self.runtime = lean, f"Triton {kernels.triton.__version__}"
+        if lean.norm_after or any(layer.head_norm is not None for layer in lean.layers):
+            raise ValueError("its norms stand where the fused kernels have none")
+        self._compare()
+
+    @torch.no_grad()
+    def __call__(
+        self,
+        inputs: Tensor,
+        mask: Tensor | None,
+        position_ids: Tensor,
+        cache: WindowCache,
+        query_ids: Tensor | None = None,
+    ) -> Tensor:
+        """As LeanBody's."""
+        lean = self._lean
+        (rows, length, _), width = inputs.shape, len(lean.norm)
+        heads, kv_heads, dim = lean.heads, lean.kv_heads, lean.head_dim
+        if mask is not None and heads > kv_heads:
+            mask = mask.repeat(1, 1, heads // kv_heads, 1)
+        angles = _angles(lean, inputs, position_ids)
+        query_angles = angles if query_ids is None else _angles(lean, inputs, query_ids)
+        if lean.join is None:
+            x = inputs.reshape(-1, width).clone()
+        else:
+            x = F.linear(inputs, lean.join.weight, lean.join.bias).view(-1, width)
+        with attention_kernels(inputs, cache):
+            for layer, (keys, values) in zip(lean.layers, cache.layers, strict=True):
+                qkv = self._projected(x, layer.qkv, layer.attention_norm)
+                queries = kernels.rotate(
+                    qkv.view(rows, length, -1, dim),
+                    angles,
+                    query_angles,
+                    cache.window,
+                    keys,
+                    values,
+                )
+                there = keys[:, :, : cache.end], values[:, :, : cache.end]
+                if kernels.takes(queries, cache.end):
+                    mixed = kernels.attention(queries, *there, mask, length)
+                else:
+                    mixed = F.scaled_dot_product_attention(queries, *there, attn_mask=mask)
+                    mixed = mixed.reshape(rows, heads, length, dim).transpose(1, 2)
+                lean.add(x, mixed.reshape(len(x), -1), layer.output)
+                inner = self._projected(x, layer.gate_up, layer.mlp_norm)
+                lean.add(x, kernels.gated(inner), layer.down)
+        return kernels.normed(x, lean.norm, lean.eps).view(rows, length, width)
+
+    def _projected(self, x: Tensor, projection: Projection, norm: Tensor) -> Tensor:
+        """The projection of the normed rows x."""
+        inner = kernels.normed(x, norm, self._lean.eps)
+        return F.linear(inner, projection.weight, projection.bias)
+
+    @torch.inference_mode()
+    def _compare(self) -> None:
+        """Raises ValueError where states of numbers at random are not the lean body's."""
+        lean = self._lean
+        device, dtype, width = lean.norm.device, lean.norm.dtype, len(lean.norm)
+        some = torch.Generator(device).manual_seed(0)
+        for length in _TRIED:
+            size = width if lean.join is None else lean.join.weight.shape[1]
+            x = torch.randn(2, length, size, generator=some, device=device).to(dtype)
+            ids = torch.arange(length, device=device).expand(2, -1)
+            least = torch.finfo(dtype).min
+            mask = torch.full((length, length), least, device=device, dtype=dtype).triu(1)
+            states = []
+            for body in (lean, self):
+                cache = WindowCache(
+                    len(lean.layers), 2, lean.kv_heads, length, lean.head_dim, dtype, device
+                )
+                cache.open(length)
+                states.append(body(x, mask.expand(2, 1, -1, -1), ids, cache).double())
+            one, other = states
+            off, most = float((one - other).abs().max()), float(one.abs().max())
+            if not off <= _MOST_OFF * most:
+                raise ValueError(f"its states are off by {off:.2g}, the largest being {most:.3g}")
+
+
+def _angles(lean: LeanBody, inputs: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
+    """Cosines and sines [R, T, d] of position ids [R, T]."""
+    cos, sin = lean.rotary(inputs, ids)
+    shape = *ids.shape, lean.head_dim
+    return cos.expand(shape).contiguous(), sin.expand(shape).contiguous()
+
