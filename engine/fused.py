@@ -1,11 +1,11 @@
-"""Whether the kernels of `engine.kernels` run on a device: each is tried once, and compared with the
-PyTorch code that it replaces."""
+"""Whether the kernels of `engine.kernels` run on a device: each is tried once, and compared with
+the PyTorch code that it replaces."""
 
 from __future__ import annotations
 
 import logging
 from functools import cache
-from types import ModuleType
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -15,10 +15,26 @@ _TRIED = 4, 1000  # rows and tokens of the distributions that are compared
 _CLOSE = 1e-6
 
 
+class RuleKernels(Protocol):
+    """Those of `engine.numerics.distributions`."""
+
+    def probs(self, logits: Tensor, temperature: float, top_k: int) -> Tensor: ...
+
+    def sample(self, p: Tensor, u: Tensor) -> Tensor: ...
+
+    def residual(self, p: Tensor, q: Tensor) -> Tensor: ...
+
+    def normalise(self, p: Tensor) -> Tensor: ...
+
+    def in_turn(
+        self, p: Tensor, q: Tensor, tokens: Tensor, exists: Tensor
+    ) -> tuple[Tensor, Tensor]: ...
+
+
 @cache
-def rule_kernels(device: torch.device) -> ModuleType | None:
-    """The module, where its distributions are PyTorch's; None on a processor, and with a warning where a
-    kernel raises or differs."""
+def rule_kernels(device: torch.device) -> RuleKernels | None:
+    """The module, where its distributions are PyTorch's; None on a processor, and with a warning
+    where a kernel raises or differs."""
     if device.type != "cuda":
         return None
     try:
@@ -31,7 +47,7 @@ def rule_kernels(device: torch.device) -> ModuleType | None:
     return kernels
 
 
-def _compare(kernels: ModuleType, device: torch.device) -> None:
+def _compare(kernels: RuleKernels, device: torch.device) -> None:
     """Raises ValueError for a kernel that differs from PyTorch's code on the processor."""
     from engine.numerics import distributions
     from engine.settings import Sampling
@@ -50,11 +66,10 @@ def _compare(kernels: ModuleType, device: torch.device) -> None:
         "normalise": (kernels.normalise(one / 2), distributions.normalise(p / 2)),
     }
     tokens, exists = torch.tensor([3, 5, 5, 7]), torch.tensor([True, False, True, True])
-    found = kernels.in_turn(one[0], other, tokens.to(device), exists.to(device))
+    taken = kernels.in_turn(one[0], other, tokens.to(device), exists.to(device))
     expected = distributions.in_turn(p[0], q, tokens, exists)
-    for number, each in enumerate(zip(found, expected, strict=True)):
-        pairs[f"in_turn, {number}"] = each
-    for name, (found, expected) in pairs.items():
-        off = float((found.cpu().double() - expected.double()).abs().max())
+    pairs |= {"in_turn": (taken[0], expected[0]), "in_turn's rest": (taken[1], expected[1])}
+    for name, (found, oracle) in pairs.items():
+        off = float((found.cpu().double() - oracle.double()).abs().max())
         if not off <= _CLOSE:
             raise ValueError(f"{name} is off by {off:.2g}")

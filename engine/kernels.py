@@ -1,8 +1,8 @@
-"""Triton kernels of a pass and of the rules, for a CUDA device: each does in one launch what PyTorch
-does in several.
+"""Triton kernels of a pass and of the rules, for a CUDA device: each does in one launch what
+PyTorch does in several.
 
-Every function says which one of PyTorch's code it replaces; that one is its oracle, in the tests and
-when a model is loaded (`engine.fused`). Triton is imported here alone.
+Every function names the one that it replaces, which is its oracle: in the tests, and when a model
+is loaded (`engine.fused`, `engine.models.fused_body`). Triton is imported here alone.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+VERSION = triton.__version__
 MOST_QUERIES = 16  # of a key's head that `attention` takes
 _KEYS = 64  # that one of its programs reads
 _MOST_PARTS = 64
@@ -36,11 +37,13 @@ def normed(x: Tensor, weight: Tensor, eps: float) -> Tensor:
     rows, width = x.shape
     out = torch.empty_like(x)
     block = triton.next_power_of_2(width)
-    _normed[(rows,)](x, weight, out, width, eps, BLOCK=block, num_warps=min(16, max(1, block // 256)))
+    _normed[(rows,)](
+        x, weight, out, width, eps, BLOCK=block, num_warps=min(16, max(1, block // 256))
+    )
     return out
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["length", "heads", "kv_heads"])
 def _rotate(
     qkv, cos, sin, query_cos, query_sin, window, queries, keys, values,
     length, heads, kv_heads, row_stride, head_stride,
@@ -107,7 +110,7 @@ def rotate(
     return queries
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["count", "kv_heads"])
 def _attend(
     queries, keys, values, mask, sums, tops, weights,
     count, end, kv_heads, row_stride, head_stride, mask_stride, scale,
@@ -143,14 +146,10 @@ def _attend(
     to = (head * parts + part) * count + m
     tl.store(tops + to, top, mask=asked)
     tl.store(weights + to, tl.sum(e, 1), mask=asked)
-    tl.store(
-        sums + to[:, None] * DIM + i[None, :],
-        mixed,
-        mask=asked[:, None] & (i < DIM)[None, :],
-    )
+    tl.store(sums + to[:, None] * DIM + i[None, :], mixed, mask=asked[:, None] & (i < DIM)[None, :])
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["count", "length", "kv_heads", "parts"])
 def _mix(
     sums, tops, weights, out, count, length, kv_heads, parts,
     DIM: tl.constexpr, D: tl.constexpr, P: tl.constexpr,
@@ -230,7 +229,7 @@ def _warps(block: int) -> int:
     return min(32, max(4, block // 2048))
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["top_k"])
 def _probs(logits, p, codes, temperature, top_k, BLOCK: tl.constexpr):
     """The k-th largest logit is found two bits at a time, among integers in the order of floats."""
     row, i = tl.program_id(0).to(tl.int64), tl.arange(0, BLOCK)
@@ -345,9 +344,7 @@ def _each_row(p: Tensor, q: Tensor | None) -> Tensor:
 
 
 @triton.jit
-def _in_turn(
-    p, q, tokens, exists, found, left, codes, COUNT: tl.constexpr, BLOCK: tl.constexpr
-):
+def _in_turn(p, q, tokens, exists, found, left, codes, COUNT: tl.constexpr, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     inside = i < codes
     own = tl.load(p + i, mask=inside, other=0.0)

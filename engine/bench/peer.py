@@ -75,9 +75,9 @@ def check_peer(name: str) -> None:
 
 
 def peer_of(model: ImageModel, sampling: Sampling, tokens: int | None = None) -> Generate:
-    """transformers' own `generate` over the weights of a model that `check_peer` accepts, of so many
-    `tokens`, by default a whole picture's. On a processor it holds the body's weights once more, as
-    transformers lays them out."""
+    """transformers' own `generate` over the weights of a model that `check_peer` accepts, to draw
+    so many `tokens`, by default a whole picture's. On a processor it holds the body's weights once
+    more, as transformers lays them out."""
     assert isinstance(model, BodyModel), "every family's model is one"
     _ = model.lean  # which lays the weights out for itself when it is first asked for
     for parameter in model.body.parameters():

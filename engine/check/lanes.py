@@ -30,8 +30,8 @@ MOST_OFF = {torch.float64: 1e-9, torch.float32: 1e-3, torch.bfloat16: 0.15, torc
 
 
 def check_lanes(subject: Subject) -> Iterator[Finding]:
-    """Every lane's first steps with shapes that shrink and grow, with static ones, and captured; the
-    last two have to be recorded alike, since they are the same kernels."""
+    """Every lane's first steps with shapes that shrink and grow, with static ones, and captured.
+    The last two have to be recorded alike, since they are the same kernels."""
     model = subject.model
     for name in WHOLE:
         with launched(model, None, static=False):

@@ -139,7 +139,8 @@ def check_peer(subject: Subject) -> Iterator[Finding]:
     times = " and ".join(f"{ratio:.1f} times with a {kind} cache" for kind, ratio in each.items())
     yield good(
         "transformers",
-        f"{TOKENS} tokens take vanilla AR {round_.waited:.2f} s, and transformers' generate {times}.",
+        f"{TOKENS} tokens take vanilla AR {round_.waited:.2f} s, and transformers' generate"
+        f" {times}.",
         charged=round_.charged,
         waited=round_.waited,
         **each,

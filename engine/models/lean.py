@@ -81,10 +81,12 @@ class LeanBody:
         self.eps: float = norm.variance_epsilon
         half = self.norm.new_ones(self.head_dim // 2)
         self._sign = torch.cat([-half, half])
-        self.layers = [_layer(module) for module in modules]
+        self.layers = []
+        for module in modules:
+            self.layers.append(_layer(module))
+            if self.norm.is_cuda:
+                torch.cuda.empty_cache()  # the separate matrices, whose blocks no fused one fits
         self.join = None if join is None else _projection(join)
-        if self.norm.is_cuda:
-            torch.cuda.empty_cache()  # the separate matrices, whose blocks no fused one fits
 
     @torch.no_grad()  # works in place on views
     def __call__(
@@ -161,9 +163,9 @@ class LeanBody:
 
 
 def attention_kernels(inputs: Tensor, cache: Cache) -> AbstractContextManager[None]:
-    """Which ones attention has. On a GPU PyTorch prefers cuDNN's, which is the fastest but takes 80 ms to set
-    itself up for new shapes: others are as good for those that do not come again. The choice is the
-    process's, so that a pass on another thread may take the other one."""
+    """Which ones attention has. On a GPU PyTorch prefers cuDNN's, which is the fastest but takes 80
+    ms to set itself up for new shapes: others are as good for those that do not come again. The
+    choice is the process's, so that a pass on another thread may take the other one."""
     if inputs.is_cuda and not cache.repeats:
         return sdpa_kernel(
             [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]

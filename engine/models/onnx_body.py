@@ -44,8 +44,8 @@ class Body(Protocol):
 
 
 def fastest_body(lean: LeanBody, graphs: Path | None) -> Body:
-    """The layers with fused kernels on a CUDA device, elsewhere as ONNX Runtime runs them by the files
-    in the folder `graphs`; the lean body where there is neither, and, with a warning, where a
+    """The layers with fused kernels on a CUDA device, elsewhere as ONNX Runtime runs them by the
+    files in the folder `graphs`; the lean body where there is neither, and, with a warning, where a
     package or a file is missing, does not fit or computes something else."""
     try:
         if lean.norm.is_cuda:
@@ -54,7 +54,7 @@ def fastest_body(lean: LeanBody, graphs: Path | None) -> Body:
             return FusedBody(lean)
         return OnnxBody(lean, graphs) if graphs else lean
     except Exception as error:  # whatever keeps it from running, the lean body does
-        log.warning("the layers run in PyTorch: %s", error)
+        log.warning("the layers of %s run in PyTorch: %s", graphs or "a GPU's body", error)
         return lean
 
 

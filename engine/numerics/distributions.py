@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.fused import rule_kernels
+from engine.fused import RuleKernels, rule_kernels
 from engine.settings import Sampling
 
 _BLOCK = 128  # tokens of one block of a sample's cumulative sum
@@ -35,9 +34,9 @@ def logits_to_probs(logits: Tensor, sampling: Sampling, forced: Tensor | None) -
 
 def _unforced(logits: Tensor, sampling: Sampling) -> Tensor:
     top_k = sampling.top_k if sampling.top_k < logits.shape[-1] else 0
-    if logits.dtype != torch.float64 and sampling.top_p == 1:
-        if kernels := rule_kernels(logits.device):
-            return kernels.probs(logits, sampling.temperature, top_k)
+    kernels = rule_kernels(logits.device)
+    if kernels and logits.dtype != torch.float64 and sampling.top_p == 1:
+        return kernels.probs(logits, sampling.temperature, top_k)
     if logits.dtype != torch.float64:
         logits = logits.float()
     if sampling.temperature != 1:
@@ -120,7 +119,7 @@ def in_turn(p: Tensor, q: Tensor, tokens: Tensor, exists: Tensor) -> tuple[Tenso
     return torch.cat(found), p
 
 
-def _kernels(p: Tensor) -> Any:
+def _kernels(p: Tensor) -> RuleKernels | None:
     return rule_kernels(p.device) if p.dtype == torch.float32 else None
 
 

@@ -261,8 +261,8 @@ def steps_of(table: StepTable) -> Iterator[Step]:
 
 
 def recorded(steps: Sequence[Step]) -> list[object]:
-    """All that is recorded of steps but their seconds and how wide their windows were: static shapes
-    keep the width to the image's end."""
+    """All that is recorded of steps but their seconds and how wide their windows were, which static
+    shapes keep to the image's end."""
     return [(step.before, step.after, *_compared(step.rows)) for step in steps]
 
 

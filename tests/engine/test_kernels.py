@@ -17,13 +17,7 @@ from engine import fused, kernels
 from engine.models.cache import WindowCache
 from engine.models.fused_body import FusedBody
 from engine.models.lean import LeanBody
-from engine.numerics.distributions import (
-    in_turn,
-    logits_to_probs,
-    normalise,
-    residual,
-    sample,
-)
+from engine.numerics.distributions import in_turn, logits_to_probs, normalise, residual, sample
 from engine.settings import Sampling
 from tests.engine.models.test_lean import CASES, PROMPT, ROWS, Case
 

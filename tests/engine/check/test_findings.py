@@ -65,7 +65,10 @@ def test_a_check_that_raises_is_a_fault_and_what_it_found_before_stays() -> None
 
 
 def test_lanes_are_the_same_however_they_are_launched() -> None:
-    for fake, words in ((None, "static shapes change no token."), (capture, "all that is recorded is the same.")):
+    for fake, words in (
+        (None, "static shapes change no token."),
+        (capture, "all that is recorded is the same."),
+    ):
         found = list(lanes.check_lanes(captured(fake)))
         assert {each.outcome for each in found} == {Outcome.GOOD}
         assert all(words in each.words for each in found), found
