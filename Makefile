@@ -26,7 +26,7 @@ help:
 	@echo "make run      start the page on http://127.0.0.1:7860"
 	@echo "make cluster  start it with its races on a Ray cluster of this machine; ARGS=--help: the options"
 	@echo "make test     lint, then run the tests"
-	@echo "make test-cluster  the tests that need several nodes or clusters"
+	@echo "make test-cluster  the tests that need a cluster"
 	@echo "make test-exact  every variant of each decoder against its exact joint distribution"
 	@echo "make soak     run the browser's tests again and again on a slow page; RUNS=20: how often"
 	@echo "make test-browsers  the page in Firefox and in WebKit"

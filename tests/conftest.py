@@ -24,6 +24,8 @@ from hypothesis import HealthCheck, settings
 
 from tests.clocks import scale_clocks
 
+# Triton reads it when it is imported: its kernels run on a processor then.
+os.environ["TRITON_INTERPRET"] = "1"
 # Gradio reads it when it is imported. Its usual folder is everybody's: where another user made it,
 # nothing can be written there, and a page that ends deletes what another one has there, too.
 FILES = tempfile.TemporaryDirectory(prefix="photo-finish-gradio-")

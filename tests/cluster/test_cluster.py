@@ -38,6 +38,7 @@ from tests.mcp_client import tool
 from tests.ports import free_port
 from visualize.pictures.recorded_race import RecordedRace
 
+pytestmark = pytest.mark.cluster
 LANES = ("ar", "sjd", "gsd")
 
 

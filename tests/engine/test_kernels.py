@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
-os.environ["TRITON_INTERPRET"] = "1"  # read when a kernel is defined
-
 import pytest
 import torch
 import torch.nn.functional as F

@@ -16,6 +16,8 @@ from tests.ports import free_port
 
 # The page over a toy, which says when it is served.
 PAGE = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 import gradio as gr
 from app.page.launch import serve
 from app.page.layout import build
@@ -28,9 +30,7 @@ serve(build(pool, NONE_RECORDED), pool)
 """
 
 
-@pytest.mark.parametrize(
-    ("named", "end"), [(False, signal.SIGTERM), (False, signal.SIGINT), (True, signal.SIGTERM)]
-)
+@pytest.mark.parametrize(("named", "end"), [(False, signal.SIGINT), (True, signal.SIGTERM)])
 def test_files_go_into_a_folder_of_its_own_which_goes_with_the_page(
     tmp_path: Path, named: bool, end: signal.Signals
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -11,9 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from engine.decoders import DECODERS
 from engine.decoders import outside as module
 from engine.decoders.outside import DecoderError, checked, classes_of, load_outside
 from engine.decoders.window import WindowDecoder
+from visualize.board.board import replay
+from visualize.pictures.recorded_race import RecordedRace
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "decoders" / "my_rule.py"
 RULE = """
@@ -171,17 +173,9 @@ def test_it_races_from_the_command_line_and_its_trace_opens_where_it_is_not(
     )
     assert done.returncode == 0, done.stderr
     assert "My rule strict=0.5" in done.stdout
-    show = (
-        "import sys; from visualize.board.board import replay;"
-        "from visualize.pictures.recorded_race import RecordedRace;"
-        "lane = replay(RecordedRace.loads(open(sys.argv[1]).read())).lanes[0];"
-        "import json; print(json.dumps([lane.title, lane.badge.value, lane.idea, lane.n]))"
-    )
-    shown = subprocess.run(
-        [sys.executable, "-c", show, str(out)], capture_output=True, text=True, check=True
-    )
-    title, badge, idea, cells = json.loads(shown.stdout)
-    assert title.startswith("my-rule ")
-    assert "strict=0.5" in title
-    assert (badge, cells) == ("not judged", 400)
-    assert "no such decoder" in idea
+    assert "my-rule" not in DECODERS
+    lane = replay(RecordedRace.loads(out.read_bytes())).lanes[0]
+    assert lane.title.startswith("my-rule ")
+    assert "strict=0.5" in lane.title
+    assert (lane.badge.value, lane.n) == ("not judged", 400)
+    assert "no such decoder" in lane.idea
