@@ -53,7 +53,7 @@ test: $(VENV)/.test tools
 test-cluster: $(VENV)/.test
 	$(PYTEST) -m cluster
 
-# Any worker takes any test: none has a fixture.
+# Any worker takes any test: their fixtures are made in a moment.
 test-exact: $(VENV)/.test
 	$(PYTEST) --dist worksteal -m exact
 

@@ -31,7 +31,7 @@ def judge(monkeypatch: pytest.MonkeyPatch) -> Judge:
     monkeypatch.setattr(cases, "RUNS_A_CASE", 300)
     monkeypatch.setattr(module, "_tokens_a_pass", lambda kind, settings: {kind.title: 1.5})
     every = module.settings_to_judge
-    monkeypatch.setattr(module, "settings_to_judge", lambda kind: every(kind)[:2])
+    monkeypatch.setattr(module, "settings_to_judge", lambda kind: every(kind)[:1])
 
     def call(*arguments: str) -> int:
         monkeypatch.setattr(sys, "argv", ["engine", "judge", *arguments])

@@ -45,7 +45,7 @@ def below(tiny: Tiny, tokens: list[int], first: int, order: str = "raster") -> I
 
 
 @torch.inference_mode()
-@pytest.mark.parametrize("guided", [False, True])
+@pytest.mark.parametrize("guided", [pytest.param(False, marks=pytest.mark.exact), True])
 def test_it_is_the_whole_model_behind_the_same_tokens(
     tiny: Tiny, guided: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

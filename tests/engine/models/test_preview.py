@@ -74,10 +74,10 @@ def test_its_pictures_are_as_large_as_the_models() -> None:
     assert model.preview(grid).shape == model.pixels(grid).shape
 
 
-@pytest.mark.parametrize(("share", "least"), [(1.0, 25), (0.75, 25), (0.5, 25), (0.25, 25)])
-def test_the_weights_that_ship_draw_nearly_as_the_vq_decoder(share: float, least: float) -> None:
+def test_the_weights_that_ship_draw_nearly_as_the_vq_decoder() -> None:
     """Mean PSNR in dB on pictures that the target draws, of finished and of half-made ones: 26.6,
     26.5, 27.5 and 32.0. How a processor rounds moves none of these by 0.01."""
     model = load("embedded")
     assert model.preview is not None
-    assert np.mean(psnr(model.pixels, model.preview, raced(), share)) > least
+    for share in (1.0, 0.75, 0.5, 0.25):
+        assert np.mean(psnr(model.pixels, model.preview, raced(), share)) > 25, share
