@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 
-from playwright.sync_api import Page, TimeoutError, expect
+from playwright.sync_api import Locator, Page, TimeoutError, expect
 
 from engine.decoders import DECODERS
 
@@ -97,6 +97,15 @@ def running(page: Page) -> None:
 def unfold(page: Page, section: str) -> None:
     """Unfolds a section below the board, or folds it."""
     page.locator(f"#{section} > button").click()
+
+
+def unfolded(page: Page, field: str) -> Locator:
+    """A field of a section that was just unfolded. Gradio gives it its first value once more in the
+    frame after it is there: what is typed sooner is lost."""
+    found = page.locator(field)
+    expect(found).to_be_visible()
+    frames(page)
+    return found
 
 
 def prompted(page: Page, text: str) -> None:

@@ -72,7 +72,7 @@ def stage(page: Page) -> None:
 
 
 def ask(page: Page) -> None:
-    key(page, "/")
+    key(page, "f", "/")
     expect(page.get_by_role("dialog", name="Race a prompt")).to_be_visible()
 
 
@@ -84,6 +84,8 @@ def keys(page: Page) -> None:
 
 def mask(page: Page) -> None:
     page.keyboard.press("Escape")
+    key(page, "f")
+    expect(page.locator(".board")).not_to_have_attribute("data-present", "1")
     race(page)
     finished(page)
     page.locator(".lane .fill").first.click()
@@ -99,7 +101,7 @@ def filled_in(page: Page) -> None:
     expect(page.locator(".token")).to_be_visible()
 
 
-PAGE, FORM, DIALOG = ("html",), ("#settings",), ("dialog[open]",)
+PAGE, FORM, BOARD, DIALOG = ("html",), ("#settings",), (".board",), ("dialog[open]",)
 MASK, FILLED, CHAPTER = ("#fill-in",), (".lanes", ".legend", ".token"), (".stage-panel",)
 # Where each state differs from the one before it (the whole page takes axe ten times as long as a
 # part), in which themes it has colours of its own, and whether a phone lays it out otherwise.
@@ -111,8 +113,8 @@ SERVED: tuple[State, ...] = (
 )
 # Those of the board alone, which takes axe a tenth of the page's time.
 ALONE: tuple[State, ...] = (
-    *((tour, CHAPTER, LIGHT, False), (token, PAGE, BOTH, True)),
-    *((stage, PAGE, BOTH, False), (keys, DIALOG, BOTH, False)),
+    *((tour, CHAPTER, LIGHT, False), (token, BOARD, BOTH, True)),
+    *((stage, BOARD, BOTH, False), (keys, DIALOG, BOTH, False)),
 )
 
 
@@ -132,6 +134,13 @@ def violations(page: Page, within: Sequence[str], rules: Sequence[str]) -> list[
         for rule in found["violations"]
         for node in rule["nodes"]
     )
+
+
+# A function: a page that stands alone allows no text to be evaluated in it.
+SETTLED = """() => new Promise((done) => {
+  const next = () => (document.getAnimations().length ? requestAnimationFrame(next) : done());
+  next();
+})"""
 
 
 def size(page: Page, width: int, height: int) -> None:
@@ -156,7 +165,7 @@ def assert_nothing_found(page: Page, states: Sequence[State]) -> None:
             size(page, *WIDE)
         if dark:
             page.evaluate("document.body.classList.add('dark')")  # as gradio has a dark page
-            page.wait_for_function("document.getAnimations().length === 0")  # colours change slowly
+            page.evaluate(SETTLED)  # colours change slowly
             assert violations(page, within, ["color-contrast"]) == [], f"{act.__name__}, dark"
         if act is idle:  # axe does not look at the text of a chart
             text = page.locator(".figure .xtick text").first

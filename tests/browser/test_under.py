@@ -24,6 +24,7 @@ from tests.browser.acts import (
     running,
     state,
     unfold,
+    unfolded,
 )
 from tests.engine.trace.reread import reread
 from visualize.figures.figures import Figure, figures
@@ -36,7 +37,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def choose(page: Page, field: str, option: str) -> None:
     """By the keyboard: a click can miss an option whose page scrolls or grows under it."""
-    box = page.locator(f"#{field} input")
+    box = unfolded(page, f"#{field} input")
     box.fill(option)
     expect(page.get_by_role("option", name=option, exact=True)).to_be_visible()
     box.press("Enter")
@@ -223,8 +224,8 @@ def test_a_race_is_filmed_repeated_from_other_seeds_and_swept(held, model, open_
     # A knob is swept.
     unfold(page, "sweep")
     expect(page.locator("#sweep-lane input")).to_have_value("SJD")
-    page.locator("#sweep-values textarea, #sweep-values input").fill("2, 8")
-    page.locator("#sweep-seeds input").fill("2")
+    unfolded(page, "#sweep-values textarea, #sweep-values input").fill("2, 8")
+    unfolded(page, "#sweep-seeds input").fill("2")
     page.locator("#race-sweep").click()
     expect(page.locator("#sweep h3")).to_have_text(["Passes over window", "Seconds over window"])
     command = "--lanes sjd:window=2,sjd:window=8 --seed 7 --seeds 2"
