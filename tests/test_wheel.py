@@ -17,6 +17,7 @@ import httpx
 import pytest
 from packaging.requirements import Requirement
 
+from photo_finish.__main__ import main
 from tests.app.conftest import wait_until
 from tests.pages import ROOT, page
 from tests.ports import free_port
@@ -182,12 +183,14 @@ def test_a_package_of_the_same_name_gives_way_unless_it_was_imported_before(
 
 
 def test_a_module_that_is_a_command_runs_as_a_part_of_it(installed: Installed) -> None:
-    assert "usage: " in installed.run("python", "-m", "photo_finish.visualize.film", "--help")
+    assert "usage: " in installed.run("python", "-m", "photo_finish.engine.judge.vectors", "--help")
 
 
-def test_a_checkout_has_the_command_too() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "photo_finish", "--help"], cwd=ROOT, capture_output=True, text=True
-    )
-    offered = re.findall(r"^    (\w+) ", done.stdout, re.MULTILINE)
+def test_a_checkout_has_the_command_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["photo_finish", "--help"])
+    with pytest.raises(SystemExit):
+        main()
+    offered = re.findall(r"^    (\w+) ", capsys.readouterr().out, re.MULTILINE)
     assert offered == ["page", "race", "infill", "bench", "judge", "models", "check"]
