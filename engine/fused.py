@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 log = logging.getLogger(__name__)
-_TRIED = 4, 1000  # rows and tokens of the distributions that are compared
+_TRIED = (4, 1000), (2, 65536)  # rows and tokens of the distributions that are compared
 _CLOSE = 1e-6
 
 
@@ -40,21 +40,22 @@ def rule_kernels(device: torch.device) -> RuleKernels | None:
     try:
         from engine import kernels
 
-        _compare(kernels, device)
+        for rows, codes in _TRIED:
+            _compare(kernels, device, rows, codes)
     except Exception as error:  # PyTorch's own do it, whatever keeps these from running
         log.warning("the rules run without fused kernels: %s", error)
         return None
     return kernels
 
 
-def _compare(kernels: RuleKernels, device: torch.device) -> None:
+def _compare(kernels: RuleKernels, device: torch.device, rows: int, codes: int) -> None:
     """Raises ValueError for a kernel that differs from PyTorch's code on the processor."""
     from engine.numerics import distributions
     from engine.settings import Sampling
 
     some = torch.Generator().manual_seed(0)
-    logits = 4 * torch.randn(2, *_TRIED, generator=some)
-    u = torch.rand(_TRIED[0], generator=some, dtype=torch.float64)
+    logits = 4 * torch.randn(2, rows, codes, generator=some)
+    u = torch.rand(rows, generator=some, dtype=torch.float64)
     sampling = Sampling(temperature=0.9, top_k=100)
     p, q = (distributions.logits_to_probs(each, sampling, None) for each in logits)
     there = [tensor.to(device) for tensor in (p, q, u)]

@@ -169,7 +169,9 @@ class BodyModel(ImageModel):
 
     @property
     def runtime(self) -> str:
-        return self.run_layers.runtime if self.graphs else ""
+        """What runs the layers, where it is not PyTorch: on a GPU once they have run."""
+        runs = "run_layers" in vars(self) or self.graphs
+        return self.run_layers.runtime if runs else ""
 
     @cached_property
     def _chain(self) -> tuple[Tensor, Tensor]:

@@ -22,7 +22,7 @@ from tests.abuse.conftest import Site, open_site, words
 from tests.app.conftest import Watched
 from tests.coroutines import run
 
-VISITORS, WATCHERS = 50, 100
+VISITORS, WATCHERS = 50, 200
 HALL = "the race of the hall"
 
 

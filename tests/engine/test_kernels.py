@@ -173,11 +173,11 @@ def test_distributions_taken_in_turn() -> None:
 def test_kernels_that_differ_or_raise_are_given_up_in_words(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    fused._compare(kernels, torch.device("cpu"))
+    fused._compare(kernels, torch.device("cpu"), 4, 1000)
     real = kernels.sample
     monkeypatch.setattr(kernels, "sample", lambda p, u: real(p, u) + 1)
     with pytest.raises(ValueError, match="sample is off by 1"):
-        fused._compare(kernels, torch.device("cpu"))
+        fused._compare(kernels, torch.device("cpu"), 4, 1000)
     # A CUDA device that is not there raises.
     fused.rule_kernels.cache_clear()
     assert fused.rule_kernels(torch.device("cuda")) is None

@@ -189,19 +189,18 @@ def keeps_what_it_says(decoder: ParallelRows) -> bool:
     return said is None or max(enumerated(decoder)[0].values()) < CLOSE
 
 
-NOT_EXACT = Toy((1, 4), 2, seed=2), {"c": 1, "window": 4, "draws": "fresh"}
+def one_row(kind: type[ParallelRows] = ParallelRows, **knobs: object) -> ParallelRows:
+    """Of four tokens, where the released reading is not exact."""
+    return rows(Toy((1, 4), 2, seed=2), kind, c=1, window=4, draws="fresh", **knobs)
 
 
 @exact
 def test_a_rule_that_is_not_exact_and_is_said_to_be_is_found() -> None:
-    model, settings = NOT_EXACT
-    called_exact = rows(model, planted.ReleasedCalledExact, **settings, reading="code")
-    assert not keeps_what_it_says(called_exact)
-    assert keeps_what_it_says(rows(model, **settings, reading="code"))
+    assert not keeps_what_it_says(one_row(planted.ReleasedCalledExact, reading="code"))
+    assert keeps_what_it_says(one_row(reading="code"))
 
 
 @pytest.mark.exact
 @exact
 def test_the_rule_that_is_exact_is_not() -> None:
-    model, settings = NOT_EXACT
-    assert keeps_what_it_says(rows(model, **settings))
+    assert keeps_what_it_says(one_row())
