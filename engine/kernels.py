@@ -2,7 +2,8 @@
 PyTorch does in several.
 
 Every function names the one that it replaces, which is its oracle: in the tests, and when a model
-is loaded (`engine.fused`, `engine.models.fused_body`). Triton is imported here alone.
+is loaded (`engine.numerics.distributions`, `engine.models.fused_body`). Triton is imported here
+alone.
 """
 
 from __future__ import annotations

@@ -43,10 +43,7 @@ class FusedBody:
             mask = mask.repeat(1, 1, heads // kv_heads, 1)
         angles = _angles(lean, inputs, position_ids)
         query_angles = angles if query_ids is None else _angles(lean, inputs, query_ids)
-        if lean.join is None:
-            x = inputs.reshape(-1, width).clone()
-        else:
-            x = F.linear(inputs, lean.join.weight, lean.join.bias).view(-1, width)
+        x = lean.stream(inputs)
         with attention_kernels(inputs, cache):
             for layer, (keys, values) in zip(lean.layers, cache.layers, strict=True):
                 qkv = self._projected(x, layer.qkv, layer.attention_norm)

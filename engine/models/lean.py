@@ -116,11 +116,7 @@ class LeanBody:
                 for q, k in both
             )
         sin = sin * self._sign
-        # The residual stream, added to in place.
-        if self.join is None:
-            x = inputs.reshape(-1, width).clone()
-        else:
-            x = F.linear(inputs, self.join.weight, self.join.bias).view(-1, width)
+        x = self.stream(inputs)
         with attention_kernels(inputs, cache):
             for index, layer in enumerate(self.layers):
                 inner = x if self.norm_after else self._normed(x, layer.attention_norm)
@@ -144,6 +140,13 @@ class LeanBody:
                 gate, up = F.linear(inner, layer.gate_up.weight, layer.gate_up.bias).chunk(2, -1)
                 self._add(x, F.silu(gate, inplace=True).mul_(up), layer.down, layer.mlp_norm)
         return self._normed(x, self.norm).view(rows, length, width)
+
+    def stream(self, inputs: Tensor) -> Tensor:
+        """The residual stream [R T, D] as inputs [R, T, ..] begin it, to be added to in place."""
+        width = len(self.norm)
+        if self.join is None:
+            return inputs.reshape(-1, width).clone()
+        return F.linear(inputs, self.join.weight, self.join.bias).view(-1, width)
 
     def _normed(self, x: Tensor, weight: Tensor) -> Tensor:
         return F.rms_norm(x, weight.shape, weight, self.eps)

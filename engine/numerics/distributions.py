@@ -7,16 +7,21 @@ puts the forced id in its place when it feeds or records the token, so no rule t
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import Protocol
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.fused import RuleKernels, rule_kernels
 from engine.settings import Sampling
 
+log = logging.getLogger(__name__)
+_TRIED = 1000, 65536  # tokens of the distributions with which kernels are compared
+_CLOSE = 1e-6
 _BLOCK = 128  # tokens of one block of a sample's cumulative sum
 _SUPPORTS_AT_ONCE = 64  # positions
 
@@ -203,3 +208,64 @@ class Sampled:
         if self._new:
             self._kept.append(Support.of(torch.cat(self._new)))
             self._new.clear()
+
+
+# Kernels of a CUDA device, each tried once: the code above is their oracle
+
+
+class RuleKernels(Protocol):
+    """Of `engine.kernels`, those that do what is here."""
+
+    def probs(self, logits: Tensor, temperature: float, top_k: int) -> Tensor: ...
+
+    def sample(self, p: Tensor, u: Tensor) -> Tensor: ...
+
+    def residual(self, p: Tensor, q: Tensor) -> Tensor: ...
+
+    def normalise(self, p: Tensor) -> Tensor: ...
+
+    def in_turn(
+        self, p: Tensor, q: Tensor, tokens: Tensor, exists: Tensor
+    ) -> tuple[Tensor, Tensor]: ...
+
+
+@cache
+def rule_kernels(device: torch.device) -> RuleKernels | None:
+    """The module, where its distributions are PyTorch's; None on a processor, and with a warning
+    where a kernel raises or differs."""
+    if device.type != "cuda":
+        return None
+    try:
+        from engine import kernels
+
+        for codes in _TRIED:
+            _compare_kernels(kernels, device, codes)
+    except Exception as error:  # PyTorch's own do it, whatever keeps these from running
+        log.warning("the rules run without fused kernels: %s", error)
+        return None
+    return kernels
+
+
+def _compare_kernels(kernels: RuleKernels, device: torch.device, codes: int) -> None:
+    """Raises ValueError for a kernel that differs from PyTorch's code on the processor."""
+    some = torch.Generator().manual_seed(0)
+    logits = 4 * torch.randn(2, 4, codes, generator=some)
+    u = torch.rand(4, generator=some, dtype=torch.float64)
+    sampling = Sampling(temperature=0.9, top_k=100)
+    p, q = (logits_to_probs(each, sampling, None) for each in logits)
+    there = [tensor.to(device) for tensor in (p, q, u)]
+    one, other, at = there
+    pairs: dict[str, tuple[Tensor, Tensor]] = {
+        "probs": (kernels.probs(logits[0].to(device), 0.9, 100), p),
+        "sample": (kernels.sample(one, at), sample(p, u)),
+        "residual": (kernels.residual(one, other), residual(p, q)),
+        "normalise": (kernels.normalise(one / 2), normalise(p / 2)),
+    }
+    tokens, exists = torch.tensor([3, 5, 5, 7]), torch.tensor([True, False, True, True])
+    taken = kernels.in_turn(one[0], other, tokens.to(device), exists.to(device))
+    expected = in_turn(p[0], q, tokens, exists)
+    pairs |= {"in_turn": (taken[0], expected[0]), "in_turn's rest": (taken[1], expected[1])}
+    for name, (found, oracle) in pairs.items():
+        off = float((found.cpu().double() - oracle.double()).abs().max())
+        if not off <= _CLOSE:
+            raise ValueError(f"{name} is off by {off:.2g}")

@@ -9,15 +9,14 @@ from torch import Tensor
 
 pytest.importorskip("triton", reason="no Triton for this machine")
 
-from engine import fused, kernels
+from engine import kernels
 from engine.models.cache import WindowCache
 from engine.models.fused_body import FusedBody
 from engine.models.lean import LeanBody
+from engine.numerics import distributions as rules
 from engine.numerics.distributions import in_turn, logits_to_probs, normalise, residual, sample
 from engine.settings import Sampling
 from tests.engine.models.test_lean import CASES, PROMPT, ROWS, Case
-
-EXACT = 1e-6
 
 
 def numbers(*shape: int, seed: int = 0) -> Tensor:
@@ -173,13 +172,14 @@ def test_distributions_taken_in_turn() -> None:
 def test_kernels_that_differ_or_raise_are_given_up_in_words(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    fused._compare(kernels, torch.device("cpu"), 4, 1000)
+    for codes in rules._TRIED:
+        rules._compare_kernels(kernels, torch.device("cpu"), codes)
     real = kernels.sample
     monkeypatch.setattr(kernels, "sample", lambda p, u: real(p, u) + 1)
     with pytest.raises(ValueError, match="sample is off by 1"):
-        fused._compare(kernels, torch.device("cpu"), 4, 1000)
+        rules._compare_kernels(kernels, torch.device("cpu"), 1000)
     # A CUDA device that is not there raises.
-    fused.rule_kernels.cache_clear()
-    assert fused.rule_kernels(torch.device("cuda")) is None
+    rules.rule_kernels.cache_clear()
+    assert rules.rule_kernels(torch.device("cuda")) is None
     assert "the rules run without fused kernels" in caplog.text
-    assert fused.rule_kernels(torch.device("cpu")) is None
+    assert rules.rule_kernels(torch.device("cpu")) is None
