@@ -21,7 +21,6 @@ from photo_finish.__main__ import main
 from tests.app.conftest import wait_until
 from tests.pages import ROOT, page
 from tests.ports import free_port
-from visualize.pictures.recorded_race import RecordedRace
 
 FOLDERS = ("app/", "cluster/", "engine/", "static/", "visualize/", "weights/")
 FILES = ("requirements.txt", "requirements-cluster.txt", "requirements-dev.txt")
@@ -123,15 +122,6 @@ def test_it_requires_what_the_files_of_requirements_say(installed: Installed) ->
             if not each.marker or each.marker.evaluate({"extra": extra})
         }
         assert needed == everyone | lines, extra
-
-
-def test_it_races(installed: Installed) -> None:
-    race = ("race", "red apple", "--lanes", "scd", "--threads", "1", "--out", "race.json")
-    printed = installed.run("photo-finish", *race)
-    assert "400/400" in printed
-    assert "trace: race.json" in printed
-    recorded = RecordedRace.loads((installed.folder / "race.json").read_bytes())
-    assert recorded.pictures.lanes[0], "it has its pictures"
 
 
 def test_it_serves_the_page_with_its_board_and_recorded_races(installed: Installed) -> None:

@@ -3,7 +3,7 @@
 
 import { bindControls } from "../controls/controls.js";
 import { bindSharing, isLinked, readMoment } from "../controls/moment.js";
-import { addressQuery, finder, query, windowHeight } from "../dom.js";
+import { addressQuery, attribute, finder, query, windowHeight } from "../dom.js";
 import { makeCards } from "../lanes/cards.js";
 import { lastOf } from "../numbers.js";
 import { listPromises } from "../panels/legend.js";
@@ -145,8 +145,13 @@ export class MountedBoard {
     this.go(readMoment(moment, race));
   }
 
+  // The stage's styles come first: what is measured is what will be seen.
   #arrange() {
-    if (hasRace(this.state)) layOut(this.#part("lanes"), this.state, this.#cards);
+    if (!hasRace(this.state)) return;
+    const { present } = this.state;
+    document.body.classList.toggle("present", present);
+    attribute(this.#frame, "data-present", Number(present));
+    layOut(this.#part("lanes"), this.state, this.#cards);
   }
 
   #refresh() {

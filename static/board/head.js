@@ -59,7 +59,6 @@ export function drawHead(board, state) {
     recorded: Number(Boolean(recorded && prompt)),
     t: Number(t.toFixed(6)),
     playing: Number(playing),
-    present: Number(present),
     columns: beside ? 2 : 1,
     shown: race.lanes.flatMap((_, i) => (hidden.has(i) ? [] : i)).join(), // for exports
   };

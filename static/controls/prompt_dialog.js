@@ -11,7 +11,7 @@ export function askForPrompt(root, present) {
   if (!document.querySelector("#prompt")?.checkVisibility() || queryAll(root, "dialog").length)
     return;
   const field = promptField();
-  if (!present) return field.select();
+  if (!present) return onceWindowed(() => field.select());
   const template = query(root, ".ask-template", HTMLTemplateElement);
   const dialog = query(templateCopy(template), "dialog", HTMLDialogElement);
   const asked = query(dialog, "input", HTMLInputElement);
@@ -28,4 +28,14 @@ export function askForPrompt(root, present) {
   root.append(dialog);
   dialog.showModal();
   asked.select();
+}
+
+/**
+ * Acts once nothing fills the screen any more: until then nothing else takes the focus.
+ * @param {() => void} act
+ */
+function onceWindowed(act) {
+  if (document.fullscreenElement)
+    document.addEventListener("fullscreenchange", act, { once: true });
+  else act();
 }

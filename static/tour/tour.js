@@ -225,7 +225,6 @@ export function mountTour(root, board) {
       move.hidden = !tour || !present;
       move.disabled = !tour?.chapters[tour.at + by];
     }
-    document.body.classList.toggle("present", Boolean(present));
     const chapter = shown();
     // A chapter has two columns; the last page of the tour has the whole width on the page.
     frame.dataset.tour = chapter && (present || !chapter.last) ? String(chapter.number) : "";

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import atexit
 import os
-import signal
 import subprocess
 import sys
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx
-import pytest
+from gradio import routes
 
+from app.api.own_folder import have_own_folder
 from tests.pages import ROOT
 from tests.ports import free_port
 
 # The page over a toy, which says when it is served.
 PAGE = """
-import signal
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 import gradio as gr
 from app.page.launch import serve
 from app.page.layout import build
@@ -30,17 +31,11 @@ serve(build(pool, NONE_RECORDED), pool)
 """
 
 
-@pytest.mark.parametrize(("named", "end"), [(False, signal.SIGINT), (True, signal.SIGTERM)])
-def test_files_go_into_a_folder_of_its_own_which_goes_with_the_page(
-    tmp_path: Path, named: bool, end: signal.Signals
-) -> None:
-    """Unless the host names one. In gradio's usual place lies what nobody can write into."""
-    shared, others = tmp_path / "shared", tmp_path / "named"
-    shared.mkdir()
-    (shared / "gradio").write_text("another user's")
-    environment = {**os.environ, "TMPDIR": str(shared)} | {"GRADIO_TEMP_DIR": str(others)}
-    if not named:
-        del environment["GRADIO_TEMP_DIR"]
+def test_files_go_into_a_folder_of_its_own_which_goes_with_the_page(tmp_path: Path) -> None:
+    """In gradio's usual place lies what nobody can write into."""
+    (tmp_path / "gradio").write_text("another user's")
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    del environment["GRADIO_TEMP_DIR"]
     with free_port() as port:
         environment["GRADIO_SERVER_PORT"] = str(port)
         with subprocess.Popen(
@@ -55,13 +50,30 @@ def test_files_go_into_a_folder_of_its_own_which_goes_with_the_page(
                 url = f"http://127.0.0.1:{port}/gradio_api/upload"
                 files = {"files": ("race.json", b"a visitor's")}
                 answer = httpx.post(url, files=files, timeout=300)
-                page.send_signal(end)
+                page.terminate()
                 page.communicate(timeout=300)
             finally:
                 page.kill()
     (path,) = answer.json()
-    if named:
-        assert Path(path).is_relative_to(others)
-    else:
-        assert Path(path).relative_to(shared).parts[0].startswith("photo-finish-")
-    assert os.listdir(shared) == ["gradio"]
+    assert Path(path).relative_to(tmp_path).parts[0].startswith("photo-finish-")
+    assert os.listdir(tmp_path) == ["gradio"]
+
+
+def test_a_folder_that_the_host_names_is_used(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "mkdtemp", None)
+    have_own_folder()
+    assert os.environ["GRADIO_TEMP_DIR"] == str(tmp_path)
+
+
+def test_it_goes_with_a_process_that_ends_by_itself(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("GRADIO_TEMP_DIR", "")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(routes, "DEFAULT_TEMP_DIR", "")
+    ends: list[Callable[[], None]] = []
+    monkeypatch.setattr(atexit, "register", ends.append)
+    have_own_folder()
+    assert os.listdir(tmp_path) == [Path(routes.DEFAULT_TEMP_DIR).name]
+    (end,) = ends
+    end()
+    assert os.listdir(tmp_path) == []

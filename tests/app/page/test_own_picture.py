@@ -78,6 +78,20 @@ def test_what_is_transparent_is_white_and_what_lies_is_turned(pool, tmp_path) ->
     assert found[8, :, 0].min() > 230 > 25 > found[-8, :, 0].max()
 
 
+@pytest.fixture(scope="module")
+def unreadable(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("unreadable")
+    (folder / "text.png").write_text("no picture")
+    (folder / "vector.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+    file(folder, halves(40, 40), "good.png")
+    noise = np.random.default_rng(1).integers(0, 256, (60, 60, 3), dtype=np.uint8)
+    cut = file(folder, Image.fromarray(noise), "cut.png")
+    cut.write_bytes(cut.read_bytes()[:900])
+    Image.new("1", (4000, 4001)).save(folder / "large.png")
+    Image.new("1", (20_000, 20_000)).save(folder / "bomb.png")  # PIL's own limit is below it
+    return folder
+
+
 @pytest.mark.parametrize(
     ("path", "model", "message"),
     [
@@ -95,18 +109,10 @@ def test_what_is_transparent_is_white_and_what_lies_is_turned(pool, tmp_path) ->
         ("bomb.png", "embedded", "more than 16 megapixels"),
     ],
 )
-def test_what_cannot_be_read_is_said(pool, tmp_path, path, model, message) -> None:
-    (tmp_path / "text.png").write_text("no picture")
-    (tmp_path / "vector.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
-    good = file(tmp_path, halves(40, 40), "good.png")
-    noise = np.random.default_rng(1).integers(0, 256, (60, 60, 3), dtype=np.uint8)
-    cut = file(tmp_path, Image.fromarray(noise), "cut.png")
-    cut.write_bytes(cut.read_bytes()[:900])
-    Image.new("1", (4000, 4001)).save(tmp_path / "large.png")
-    Image.new("1", (20_000, 20_000)).save(tmp_path / "bomb.png")  # PIL's own limit is below it
+def test_what_cannot_be_read_is_said(pool, unreadable, path, model, message) -> None:
     with pytest.raises(gr.Error, match=message):
-        own_picture(pool, tmp_path / path if isinstance(path, str) else path, model)
-    assert good.exists()
+        own_picture(pool, unreadable / path if isinstance(path, str) else path, model)
+    assert (unreadable / "good.png").exists()
 
 
 @pytest.mark.parametrize("name", ["x.png", "x.jpg", "x.webp"])
