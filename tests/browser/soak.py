@@ -23,7 +23,10 @@ PYTEST = ("-m", "pytest", "-q", "-n", "2", "--dist", "loadfile", "tests/browser"
 
 @contextmanager
 def busy_processes() -> Iterator[None]:
-    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(BUSY)]
+    """In sessions of their own, as other users' are: Linux shares processors out by session, and in
+    this one they would leave the tests' browsers a fifth."""
+    spin = [sys.executable, "-c", "while True: pass"]
+    busy = [subprocess.Popen(spin, start_new_session=True) for _ in range(BUSY)]
     try:
         yield
     finally:

@@ -64,7 +64,8 @@ def test_a_check_that_raises_is_a_fault_and_what_it_found_before_stays() -> None
 # Lanes
 
 
-def test_lanes_are_the_same_however_they_are_launched() -> None:
+def test_lanes_are_the_same_however_they_are_launched(monkeypatch) -> None:
+    monkeypatch.setattr(lanes, "WHOLE", ("ar", "lantern", "sjd-pac"))
     for fake, words in (
         (None, "static shapes change no token."),
         (capture, "all that is recorded is the same."),

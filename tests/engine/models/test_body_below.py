@@ -67,7 +67,7 @@ def test_it_is_the_whole_model_behind_the_same_tokens(
 
             behind = functools.partial(one_shot, top=whole[:k], prompt=prompt)
             Sequence(tiny.model, behind, guidance, prompt, plan=plan).begin_with_a_tree()
-            for name in ("ar", "sjd", "sjd-pac"):
+            for name in ("sjd", "sjd-pac"):
                 found = drawn(tiny.model, prompt, greedy, name, infilling)
                 assert found == whole[k:], (first, name)
     monkeypatch.setattr(body, "BUCKET", 16)
