@@ -101,8 +101,8 @@ def test_a_message_that_comes_before_the_race_is_answered_with_it(blank, url) ->
     frame = f"{url}?recorded=duel&embed=1&t=0"
     blank.route(around, lambda route: route.fulfill(body=AROUND % frame, content_type="text/html"))
     with held_back(blank, "**/duel.json"):
-        blank.goto(around)
-        blank.frame_locator("iframe").locator(".board[data-state='waiting']").wait_for()
+        with blank.expect_request("**/duel.json"):  # the board's script is there, and hears
+            blank.goto(around)
         ask = "frames[0].postMessage({ photoFinish: 'seek', t: 'end' }, '*')"
         blank.evaluate(ask)
         assert blank.evaluate("heard") == []
