@@ -210,7 +210,8 @@ def test_the_keyboard_reaches_every_control_and_the_pictures_soon(url, open_page
     prompted(page, "cactus on yellow sand")
     before = list(takewhile(lambda stop: not stop["name"].startswith("<canvas"), stops(page)))
     assert 10 < len(before) <= 30
-    # with all unfolded but figures; each shows that it has the focus
+    # with all unfolded that unfolds; each shows that it has the focus
+    idle(page)
     show_options(page)
     unfold(page, "export")
     reached = list(stops(page))

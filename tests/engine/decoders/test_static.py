@@ -175,12 +175,19 @@ def copies(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return made
 
 
-@pytest.mark.parametrize(("name", "settings"), WITHOUT_WAITS)
+@pytest.mark.parametrize(
+    ("name", "settings", "forced"),
+    [
+        (name, settings, forced)
+        for name, settings in WITHOUT_WAITS
+        for forced in ((False, True) if settings == {} else (True,))
+    ],
+)
 def test_nothing_is_copied_between_host_and_device_within_a_step(
-    copies: list[str], name: str, settings: dict[str, object]
+    copies: list[str], name: str, settings: dict[str, object], forced: bool
 ) -> None:
     with torch.inference_mode():
-        decoder = DECODERS[name](WithoutValues(forced=True), DECODERS[name].Settings(**settings))
+        decoder = DECODERS[name](WithoutValues(forced=forced), DECODERS[name].Settings(**settings))
         state = decoder.begin("", 0)
         for count in (1, 3):  # the first window, and one with drafts kept
             copies.clear()

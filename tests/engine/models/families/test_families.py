@@ -185,11 +185,11 @@ def test_pixels_are_the_librarys(tiny: Tiny) -> None:
     assert np.array_equal(picture[1], tiny.model.pixels(codes[1]))
 
 
-@pytest.mark.parametrize(("name", "guided_tokens"), [("sjd", 7), ("sjd-pac", 0)])
+@pytest.mark.parametrize(("name", "guided_tokens"), [("ar", 7), ("sjd", 7), ("sjd-pac", 0)])
 def test_static_shapes_and_captured_steps_change_nothing(
     tiny: Tiny, name: str, guided_tokens: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Chains and trees, through two buckets of the cache and more, and through the end of
+    """One row, chains and trees, through two buckets of the cache and more, and through the end of
     guidance; again, which captures nothing; and with another seed and a prompt of another
     length."""
     monkeypatch.setattr(body, "BUCKET", 16)
