@@ -95,6 +95,7 @@ def test_it_reports_each_caption_and_continues_no_other_measurement(tmp_path: Pa
         resume(file, replace(quality(*POINTS), commit="def"))
 
 
+@pytest.mark.exact
 def test_workers_measure_what_one_process_does(tmp_path: Path, monkeypatch, capsys) -> None:
     """Of a tiny model, whose things no judge knows."""
     file, weights = tmp_path / "quality.json", tmp_path / "weights"

@@ -10,6 +10,7 @@ import pytest
 from engine.judge.toys import Toy
 from tests.browser.servers import served
 from tests.ports import free_port
+from tests.variants import further
 
 
 def test_a_page_that_answers_slowly_at_first_is_served(monkeypatch) -> None:
@@ -19,7 +20,7 @@ def test_a_page_that_answers_slowly_at_first_is_served(monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("spared", [None, "example.org"])
-@pytest.mark.parametrize("name", ["HTTP_PROXY", "http_proxy", "ALL_PROXY"])
+@pytest.mark.parametrize("name", ["http_proxy", *further("HTTP_PROXY", "ALL_PROXY")])
 def test_a_page_starts_where_requests_go_by_a_proxy_and_leaves_that_as_it_is(
     monkeypatch, name, spared
 ) -> None:

@@ -35,6 +35,7 @@ from engine.models.base import planned
 from engine.plan import Plan
 from engine.settings import Sampling, SettingError, Settings, knobs
 from tests.engine.decoders import planted, planted_assd
+from tests.variants import further
 
 LOSSLESS = [name for name in WHOLE if DECODERS[name].badge is not Badge.CHANGED_DISTRIBUTION]
 exact = exactly()
@@ -66,7 +67,7 @@ def checked(decoder: WindowDecoder) -> Enumeration:
 
 
 @exact
-@pytest.mark.parametrize("forced", [pytest.param(False, marks=pytest.mark.exact), True])
+@pytest.mark.parametrize("forced", [*further(False), True])
 @pytest.mark.parametrize("name", LOSSLESS)
 def test_a_lossless_decoder_has_the_models_joint_distribution(name: str, forced: bool) -> None:
     model = Toy((2, 2), 2, forced=forced)
@@ -74,7 +75,7 @@ def test_a_lossless_decoder_has_the_models_joint_distribution(name: str, forced:
     assert forced == (found.seen["forced"] > 0)
 
 
-@pytest.mark.parametrize("seeds", [100, pytest.param(400, marks=pytest.mark.exact)])
+@pytest.mark.parametrize("seeds", [100, *further(400)])
 @pytest.mark.parametrize("name", LOSSLESS)
 def test_a_lossless_decoder_samples_the_models_distribution_with_keyed_noise(
     name: str, seeds: int

@@ -32,6 +32,7 @@ from engine.trace.shares import NONE, ONE
 from tests.floats import STORED, rounding
 from tests.races import race_of
 from tests.steps import Spot, every, share, spots
+from tests.variants import further
 
 CODES = 12
 BY_UNIFORM = ["sjd", "gsd", "lantern", "sjd-pac"]
@@ -73,7 +74,7 @@ def with_spots(pictures: list[list[Step]]) -> list[tuple[Step, list[Spot]]]:
     return [pair for steps in pictures for pair in zip(steps, spots(steps), strict=True)]
 
 
-@pytest.mark.parametrize("forced", [False, True])
+@pytest.mark.parametrize("forced", [*further(False), True])
 @pytest.mark.parametrize("name", WHOLE)
 def test_distributions_are_recorded_by_their_likeliest_tokens(name: str, forced: bool) -> None:
     for p in touched(decoded(name, forced=forced)):
@@ -132,7 +133,7 @@ def test_a_rule_without_uniforms_records_none(name: str) -> None:
     assert not any(len(step.rows.rejections) for steps in decoded(name) for step in steps)
 
 
-@pytest.mark.parametrize("forced", [False, True])
+@pytest.mark.parametrize("forced", [*further(False), True])
 @pytest.mark.parametrize("name", WHOLE)
 def test_a_shift_is_recorded_where_a_test_committed_a_token(name: str, forced: bool) -> None:
     tested = 0
@@ -279,7 +280,7 @@ def test_q_is_read_back_wherever_it_is(name: str, monkeypatch: pytest.MonkeyPatc
             assert p.draft is None or [(x, share(each)) for x, each in p.top_draft] == q
 
 
-@pytest.mark.parametrize("static", [False, True])
+@pytest.mark.parametrize("static", [*further(False), True])
 @pytest.mark.parametrize("name", WHOLE)
 def test_rows_are_the_same_whenever_they_are_asked_for(
     name: str, static: bool, monkeypatch: pytest.MonkeyPatch

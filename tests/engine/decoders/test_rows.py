@@ -25,6 +25,7 @@ from engine.trace.shares import NONE, ONE
 from tests.engine.decoders import planted_rows
 from tests.floats import STORED
 from tests.steps import Spot, spots
+from tests.variants import further
 
 RESIDUAL = [{}, {"draws": "fresh"}]
 OTHERS = [{"lower_rows": "postponed"}, {"reading": "code"}]
@@ -51,7 +52,7 @@ def twin(model: Toy, draws: str, window: int) -> WindowDecoder:
 
 @pytest.mark.parametrize("forced", [False, True])
 @pytest.mark.parametrize("draws", ["coupled", "fresh"])
-@pytest.mark.parametrize("window", [2, 3, 5, 16])
+@pytest.mark.parametrize("window", [3, *further(2, 5, 16)])
 def test_with_c_the_pictures_width_the_first_row_is_sjds_or_scds(
     window: int, draws: str, forced: bool
 ) -> None:
@@ -73,7 +74,7 @@ def test_with_c_the_pictures_width_the_first_row_is_sjds_or_scds(
 
 
 @pytest.mark.parametrize("draws", ["coupled", "fresh"])
-@pytest.mark.parametrize("window", [2, 4, 9, 16])
+@pytest.mark.parametrize("window", [4, *further(2, 9, 16)])
 def test_a_picture_of_one_row_is_sjds_or_scds_pass_by_pass(window: int, draws: str) -> None:
     """With all that is recorded of each position."""
     model = Toy((1, 9), 8)
@@ -137,8 +138,8 @@ def check_what_was_seen(model: Toy, steps: list[Step]) -> None:
             assert dict(spot.top) == pytest.approx(expected, abs=STORED), spot
 
 
-@pytest.mark.parametrize("forced", [False, True])
-@pytest.mark.parametrize("c", [1, 2, 3, 5])
+@pytest.mark.parametrize("forced", [*further(False), True])
+@pytest.mark.parametrize("c", [1, 2, *further(3), 5])
 @pytest.mark.parametrize("knobs", [*RESIDUAL, *OTHERS], ids=str)
 def test_a_row_sees_what_is_there_before_it_and_its_own_drafts(
     knobs: dict[str, object], c: int, forced: bool

@@ -21,6 +21,7 @@ from engine.judge.toys import Toy
 from engine.numerics.distributions import one_hot, total_variation
 from tests.engine.decoders import planted_rows as planted
 from tests.rows_toys import AboveToy, SureToy
+from tests.variants import further
 
 exact = exactly()
 CLEAR = 5e-3  # an error of a position that is none of rounding
@@ -73,13 +74,11 @@ def sure(kind: type[SureToy], *, forced: bool = False, seed: int = 0) -> SureToy
     return kind((2, 3), forced=forced, seed=seed, sure=(0, 2, 5 + forced))
 
 
-SQUARES = [(1, 3), *(pytest.param(*knobs, marks=pytest.mark.exact) for knobs in ((1, 2), (2, 3)))]
+SQUARES = [(1, 3), *further((1, 2), (2, 3))]
 OBLONGS = [(1, 3), (2, 2), (2, 3), (3, 3)]
-forced = pytest.mark.parametrize("forced", [False, pytest.param(True, marks=pytest.mark.exact)])
+forced = pytest.mark.parametrize("forced", [False, *further(True)])
 every_draw = pytest.mark.parametrize("draws", ["coupled", "fresh"])
-draws = pytest.mark.parametrize(
-    "draws", [pytest.param("coupled", marks=pytest.mark.exact), "fresh"]
-)
+draws = pytest.mark.parametrize("draws", [*further("coupled"), "fresh"])
 
 
 @exact
@@ -118,7 +117,7 @@ def test_nor_where_three_rows_are_drawn_at_once() -> None:
 @exact
 @draws
 @forced
-@pytest.mark.parametrize("is_long", [False, pytest.param(True, marks=pytest.mark.exact)])
+@pytest.mark.parametrize("is_long", [False, *further(True)])
 def test_what_a_row_commits_is_a_sample_of_its_p_whatever_it_did_not_see(
     is_long: bool, forced: bool, draws: str
 ) -> None:

@@ -21,6 +21,7 @@ from engine.trace import Step
 from engine.trace.steps import recorded
 from tests.engine.recorded_graph import capture_toy
 from tests.infill_toys import NeighbourToy
+from tests.variants import further
 
 # Every decoder is tested with its defaults; these are further settings.
 KNOBS: dict[str, list[dict[str, object]]] = {
@@ -60,7 +61,7 @@ KNOBS: dict[str, list[dict[str, object]]] = {
 }
 CASES = [(name, settings) for name in DECODERS for settings in [{}, *KNOBS.get(name, [])]]
 GRID = (3, 4), True  # with forced tokens, on which all settings are tested
-GRIDS = [GRID, ((4, 5), False), ((1, 2), False), ((1, 1), False)]
+OTHER_GRIDS = [((4, 5), False), ((1, 2), False), ((1, 1), False)]
 
 
 def model_of(name: str, grid: tuple[int, int], forced: bool) -> tuple[Toy, Plan]:
@@ -103,9 +104,8 @@ def keep_contexts(model: Toy) -> None:
 @pytest.mark.parametrize(
     ("name", "settings", "grid", "forced"),
     [
-        (name, settings, *each)
-        for name, settings in CASES
-        for each in (GRIDS if settings == {} else [GRID])
+        *((name, settings, *GRID) for name, settings in CASES),
+        *further(*((name, {}, *grid) for name in DECODERS for grid in OTHER_GRIDS)),
     ],
 )
 def test_static_shapes_change_nothing(
@@ -178,9 +178,8 @@ def copies(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.mark.parametrize(
     ("name", "settings", "forced"),
     [
-        (name, settings, forced)
-        for name, settings in WITHOUT_WAITS
-        for forced in ((False, True) if settings == {} else (True,))
+        *((name, settings, True) for name, settings in WITHOUT_WAITS),
+        *further(*((name, {}, False) for name in WHOLE)),
     ],
 )
 def test_nothing_is_copied_between_host_and_device_within_a_step(

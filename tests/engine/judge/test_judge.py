@@ -33,6 +33,7 @@ from engine.judge.sampling import sample
 from engine.settings import Settings
 from tests.engine.judge.rules import OneByOne, Rule
 from tests.engine.judge.test_checks import GlobalTorch, Idle
+from tests.variants import further
 
 EXAMPLES = Path(decoders.__file__).parents[2] / "examples" / "decoders"
 exact = exactly()
@@ -89,7 +90,7 @@ def test_the_example_is_lossless() -> None:
     assert (found.shift.recorded, found.shift.true) == (0, pytest.approx(0, abs=CLOSE))
 
 
-@pytest.mark.parametrize("kind", [VanillaAR, pytest.param(FixedPoint, marks=pytest.mark.exact)])
+@pytest.mark.parametrize("kind", [VanillaAR, *further(FixedPoint)])
 def test_vanilla_ars_own_picture_is_identical(kind: type[WindowDecoder]) -> None:
     found = with_settings(kind, {"window": 3} if kind is FixedPoint else {})
     assert found.outcome is Outcome.IDENTICAL
@@ -120,15 +121,10 @@ def released(name: str) -> Verdict:
 
 
 IN_EVERY_RUN = "released_scd"
+OTHERS = [name for name in RELEASED if name != IN_EVERY_RUN]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        name if name == IN_EVERY_RUN else pytest.param(name, marks=pytest.mark.exact)
-        for name in RELEASED
-    ],
-)
+@pytest.mark.parametrize("name", [IN_EVERY_RUN, *further(*OTHERS)])
 def test_a_released_rule_is_changed(name: str) -> None:
     found = released(name)
     assert found.outcome is Outcome.CHANGED
@@ -400,7 +396,7 @@ SHIFTED: list[tuple[type[WindowDecoder], dict[str, Any]]] = [
 
 
 @exact
-@pytest.mark.parametrize(("kind", "values"), SHIFTED, ids=str)
+@pytest.mark.parametrize(("kind", "values"), [SHIFTED[0], *further(*SHIFTED[1:])], ids=str)
 def test_the_true_shift_and_the_recorded_one(
     kind: type[WindowDecoder], values: dict[str, Any]
 ) -> None:

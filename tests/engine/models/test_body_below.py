@@ -18,6 +18,7 @@ from tests.engine.models.families import RASTER, TINY, Tiny
 from tests.engine.models.sequence import Sequence
 from tests.engine.recorded_graph import capture
 from tests.races import race_of
+from tests.variants import further
 
 SAMPLED = Sampling(guidance=2.0, top_k=8)
 
@@ -45,7 +46,7 @@ def below(tiny: Tiny, tokens: list[int], first: int, order: str = "raster") -> I
 
 
 @torch.inference_mode()
-@pytest.mark.parametrize("guided", [pytest.param(False, marks=pytest.mark.exact), True])
+@pytest.mark.parametrize("guided", [*further(False), True])
 def test_it_is_the_whole_model_behind_the_same_tokens(
     tiny: Tiny, guided: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

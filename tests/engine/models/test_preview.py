@@ -74,6 +74,7 @@ def test_its_pictures_are_as_large_as_the_models() -> None:
     assert model.preview(grid).shape == model.pixels(grid).shape
 
 
+@pytest.mark.exact
 def test_the_weights_that_ship_draw_nearly_as_the_vq_decoder() -> None:
     """Mean PSNR in dB on pictures that the target draws, of finished and of half-made ones: 26.6,
     26.5, 27.5 and 32.0. How a processor rounds moves none of these by 0.01."""

@@ -13,6 +13,7 @@ from PIL import Image, ImageSequence
 
 from engine.trace import Frame, LaneState, Seconds, Trace
 from tests.steps import retimed
+from tests.variants import further
 from tests.visualize.races import recorded, toy_trace
 from visualize.board.snapshot import CLOCKS
 from visualize.film import __main__ as cli
@@ -32,6 +33,11 @@ def timed(seconds: float) -> RecordedRace:
             frame = replace(frame, step=retimed(frame.step, each))
         frames.append(frame)
     return replace(recorded(), trace=replace(trace, frames=tuple(frames)))
+
+
+every_kind = pytest.mark.parametrize(
+    "kind", [FilmFormat.MP4, *further(FilmFormat.WEBP, FilmFormat.GIF)]
+)
 
 
 def played(data: bytes, kind: FilmFormat) -> tuple[list[np.ndarray], list[float]]:
@@ -93,7 +99,7 @@ def test_a_film_lasts_as_long_as_the_race_and_holds_its_finish(kind, monkeypatch
     assert np.abs(pictures[0].astype(int) - pictures[-1]).mean() > 1
 
 
-@pytest.mark.parametrize("kind", FilmFormat)
+@every_kind
 def test_a_long_race_has_no_more_frames(kind, monkeypatch) -> None:
     monkeypatch.setitem(_FORMATS, kind, replace(_FORMATS[kind], most=12))
     pictures, seconds = played(film(timed(24.0), kind), kind)
@@ -132,7 +138,7 @@ def test_what_watches_can_end_the_work() -> None:
         film(timed(1.0), FilmFormat.MP4, progress=enough)
 
 
-@pytest.mark.parametrize("kind", FilmFormat)
+@every_kind
 def test_a_race_that_took_no_time_or_made_no_step_is_its_finish(kind) -> None:
     header = recorded().trace.header
     failed = (Frame(0, LaneState.STOPPED), Frame(1, LaneState.FAILED, None, "broken"))

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, features
 
+from tests.variants import further
 from visualize.film.typeface import Typeface
 
 FACE = Typeface(20)
@@ -49,7 +50,7 @@ def test_what_no_font_knows_is_a_box() -> None:
     np.testing.assert_array_equal(drawn("\uffff"), drawn("\ufffe"))
 
 
-@pytest.mark.parametrize("bold", [False, True])
+@pytest.mark.parametrize("bold", [*further(False), True])
 def test_no_word_that_the_embedded_model_reads_has_a_box(bold) -> None:
     """In any of its languages, emoji included."""
     emoji.config.load_language(emoji.LANGUAGES)

@@ -23,6 +23,7 @@ from tests.engine.models.sequence import Sequence, guided_before
 from tests.engine.recorded_graph import capture
 from tests.floats import EXACT
 from tests.races import race_of
+from tests.variants import further
 
 KNOBS = {
     "jacobi": {"window": 5},
@@ -185,7 +186,9 @@ def test_pixels_are_the_librarys(tiny: Tiny) -> None:
     assert np.array_equal(picture[1], tiny.model.pixels(codes[1]))
 
 
-@pytest.mark.parametrize(("name", "guided_tokens"), [("ar", 7), ("sjd", 7), ("sjd-pac", 0)])
+@pytest.mark.parametrize(
+    ("name", "guided_tokens"), [("ar", 7), *further(("sjd", 7)), ("sjd-pac", 0)]
+)
 def test_static_shapes_and_captured_steps_change_nothing(
     tiny: Tiny, name: str, guided_tokens: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,6 +22,7 @@ from engine.models.body import BodyModel
 from engine.models.supply.card import CARDS, ModelError
 from engine.settings import Sampling
 from tests.engine.models.families import PUBLIC, TINY, Tiny
+from tests.variants import further
 
 
 @pytest.fixture(params=PUBLIC)
@@ -61,7 +62,7 @@ def first_logits(model: BodyModel, prompt: str) -> Tensor:
 # Files
 
 
-@pytest.mark.parametrize("damage", ["missing", "cut", "another's", "bytes"])
+@pytest.mark.parametrize("damage", ["missing", "cut", *further("another's", "bytes")])
 def test_a_damaged_file_is_named_with_what_to_do(tiny: Tiny, damage: str, tmp_path: Path) -> None:
     for i, name in enumerate(tiny.files):
         folders = linked(tiny.folders, tmp_path / str(i))
@@ -87,7 +88,7 @@ def test_files_of_another_model_are_rejected_in_words(
         PUBLIC[name].load(rewritten(PUBLIC[name], tmp_path, file, change))
 
 
-@pytest.mark.parametrize("damage", ["missing", "unexpected", "misshapen"])
+@pytest.mark.parametrize("damage", ["missing", *further("unexpected"), "misshapen"])
 def test_weights_that_do_not_fit_are_named(tiny: Tiny, damage: str) -> None:
     for key, own in tiny.weights.items():
         spoilt = {

@@ -31,6 +31,7 @@ from tests.engine.models.families.llamagen import SIDE, gpt_shapes, layers
 from tests.engine.models.families.randar import CELLS
 from tests.engine.recorded_graph import capture
 from tests.floats import EXACT
+from tests.variants import further
 
 PROMPT = RANDAR.prompts[0]
 CODES = torch.randint(0, 40, (CELLS,), generator=torch.Generator().manual_seed(5)).tolist()
@@ -94,7 +95,9 @@ def decoder(name: str, sampling: Sampling, infilling: Infilling | None = None) -
 
 
 @pytest.mark.parametrize("guided_tokens", [0, 4])
-@pytest.mark.parametrize(("mask", "order"), [(BOX, "spread"), (BOX, "raster"), (ALL, "spread")])
+@pytest.mark.parametrize(
+    ("mask", "order"), [(BOX, "spread"), *further((BOX, "raster"), (ALL, "spread"))]
+)
 @pytest.mark.parametrize("name", ["ar", "scd", "sjd-pac", "assd", "assd n-gram", "parallel"])
 @torch.inference_mode()
 def test_every_row_has_the_p_of_one_token_at_a_time(
@@ -126,7 +129,7 @@ def test_every_row_has_the_p_of_one_token_at_a_time(
     assert (ahead > 0) == (name in ("assd", "parallel"))
 
 
-@pytest.mark.parametrize("guided_tokens", [0, 7])
+@pytest.mark.parametrize("guided_tokens", [*further(0), 7])
 @pytest.mark.parametrize("name", ["rows", "rows postponed", "zipar"])
 @torch.inference_mode()
 def test_rows_at_once_see_instructions_as_the_tokens_behind_which_they_stand(
