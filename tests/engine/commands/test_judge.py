@@ -26,8 +26,7 @@ Judge = Callable[..., int]
 @pytest.fixture
 def judge(monkeypatch: pytest.MonkeyPatch) -> Judge:
     """The command with two models and few runs; its exit status."""
-    two = module.standard_toys()[:2]
-    monkeypatch.setattr(module, "standard_toys", lambda: two)
+    monkeypatch.setattr(module, "standard_toys", lambda: cases.standard_toys()[:2])
     monkeypatch.setattr(cases, "RUNS_SMALL", 1)
     monkeypatch.setattr(cases, "RUNS_LARGER", 0)
     monkeypatch.setattr(cases, "RUNS_A_CASE", 300)
