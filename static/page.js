@@ -50,7 +50,8 @@ class Page {
   #frame;
   #shown = ""; // the id of the race that is on the board
   #over = ""; // the race that the page has heard is over
-  #bets = false; // whether Race was pressed, so that the form's bet is on the race that comes
+  #pressed = false; // whether Race was pressed, and its race has not come yet
+  #unseen = ""; // the race that came then, and has not been scrolled into sight
   #isOpen = false; // whether the page's opening has been answered
 
   /**
@@ -147,9 +148,11 @@ class Page {
       history.replaceState(history.state, "", addressOf(race, location.search));
     const select = document.querySelector("#bet select");
     const lane = select instanceof HTMLSelectElement && select.value;
-    const bet = this.#bets && lane ? { race: this.#shown, lane: Number(lane) } : null;
-    this.#board.go({ bet });
-    this.#bets = false;
+    const pressed = this.#pressed ? this.#shown : "";
+    const bet = pressed && lane ? { race: pressed, lane: Number(lane) } : null;
+    this.#board.go({ bet, pressed });
+    this.#pressed = false;
+    this.#unseen = pressed;
     document.dispatchEvent(new Event("photo-finish-start"));
   }
 
@@ -159,11 +162,15 @@ class Page {
     const { id = "" } = race.snapshot;
     const { body } = document;
     const on = isOn(race);
-    const begins = on && !body.classList.contains("racing");
+    // A race can be over before any of it has come.
+    const begins = on ? !body.classList.contains("racing") : id !== "" && id === this.#unseen;
     const pair = isPair(race.snapshot);
     body.classList.toggle("racing", on);
     body.classList.toggle("watching", on && this.#isGuestOf(id));
-    if (begins) this.#reveal();
+    if (begins) {
+      this.#unseen = "";
+      this.#reveal();
+    }
     for (const part of queryAll(document, RESTING)) part.inert = on || pair;
     query(this.#element, ".film").hidden = pair;
     const { asked } = this.#races;
@@ -190,7 +197,7 @@ class Page {
     mountTyped();
     mountDropping(this.#element);
     mountOffline();
-    document.addEventListener("photo-finish-asked", () => (this.#bets = true));
+    document.addEventListener("photo-finish-asked", () => (this.#pressed = true));
     document.addEventListener("photo-finish-press", (event) => {
       const button = document.getElementById(event.detail);
       if (button?.checkVisibility()) button.click(); // an embedded board has none

@@ -126,7 +126,7 @@ export class MountedBoard {
   #begin(race) {
     const plays = race.snapshot.recorded && !isStill();
     this.#playback.begin(plays);
-    this.#drawing.begin(race, plays);
+    this.#drawing.begin(race, plays, race.snapshot.id === this.state.pressed);
     Object.assign(this.state, { hidden: new Set(), cell: null, stepping: null, against: null });
     this.#waits = plays;
     this.#inView.unobserve(this.#part("lanes"));

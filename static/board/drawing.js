@@ -41,14 +41,15 @@ export function bindDrawing(board, { drawControls, drawModelled }) {
   let colours = { ink: "", card: "", rule: "", signal: "" };
 
   /**
-   * Begins a new race. What has ended by now is no news and is not said; the end of a recording
-   * that plays is news.
-   * @param {Race} race @param {boolean} playing
+   * Begins a new race. What has ended by now is no news and is not said, unless the visitor has
+   * just pressed Race for it; the end of a recording that plays is news.
+   * @param {Race} race @param {boolean} playing @param {boolean} pressed
    */
-  function begin({ snapshot, lanes }, playing) {
+  function begin({ snapshot, lanes }, playing, pressed) {
     const running = snapshot.state === "racing" || snapshot.state === "waiting";
-    said = new Set(lanes.flatMap(({ state }, i) => (state === "finished" ? i : [])));
-    if (!running && !playing) said.add("race");
+    const ended = lanes.flatMap(({ state }, i) => (state === "finished" ? i : []));
+    said = new Set(pressed ? [] : ended);
+    if (!running && !playing && !pressed) said.add("race");
   }
 
   /**

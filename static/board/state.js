@@ -21,6 +21,7 @@ export function newState() {
     cell: null,
     against: null,
     bet: null,
+    pressed: "",
     stepping: null,
     present: false,
     front: 0,

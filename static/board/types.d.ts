@@ -103,6 +103,7 @@ interface State {
   cell: Chosen | null;
   against: number | null; // the lane to compare with; null for the usual one
   bet: Bet | null; // the visitor's
+  pressed: string; // the race that came when the visitor pressed Race last
   stepping: number | null; // the lane that steps, null for all
   present: boolean; // on the stage
   front: number; // the lane that a phone's stage shows

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from urllib.parse import parse_qsl, urlsplit
 
+import httpx
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from app.models.prompt_hints import EXAMPLES
 from engine.decoders.sjd_pac import SJDPAC
@@ -29,17 +30,26 @@ from tests.browser.acts import (
 )
 
 
+def comes_when_over(route: Route) -> None:
+    httpx.get(route.request.url, timeout=PATIENCE)  # which ends with the race
+    route.continue_()
+
+
 def test_a_race_is_raced_from_the_form_and_says_its_finish_and_what_fails(
     quick, model, open_page, monkeypatch
 ) -> None:
-    page = open_page(quick)
+    page = open_page(quick, 1000, 500)
     board, live = page.locator(".board"), page.locator(".live")
+    # All of the first race comes at once, when it is over.
+    page.route("**/races/*/events", comes_when_over)
     page.locator("#prompt input, #prompt textarea").focus()
     page.keyboard.press("Enter")
     finished(page)
     canvas = page.locator(".lane[data-lane='sjd'] canvas")
     expect(canvas).to_have_attribute("aria-label", "SJD: 100% of the picture, finished")
-    expect(live).to_contain_text("The race is over.")
+    expect(live).to_contain_text(re.compile(r"SJD finished.* The race is over\."))
+    expect(page.locator(".lanes")).to_be_in_viewport()
+    page.unroute("**/races/*/events")
 
     # It is scrubbed as a recorded one is.
     end = hashes(page)
@@ -58,6 +68,7 @@ def test_a_race_is_raced_from_the_form_and_says_its_finish_and_what_fails(
     page.locator("#ready").get_by_text(EXAMPLES[1]).click()
     prompted(page, EXAMPLES[1])
     finished(page)
+    expect(live).to_contain_text("The race is over.")
 
     # An empty prompt gets a message. Prompts and errors are shown as text, and where a lane fails
     # the others finish.
