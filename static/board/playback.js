@@ -87,6 +87,7 @@ export class Playback {
     this.#state.playing = false;
     this.#state.live = !plays;
     this.#last = performance.now();
+    this.settle();
   }
 
   /** Goes to the newest instant at once, and follows the race from there. */
@@ -94,6 +95,7 @@ export class Playback {
     this.#state.live = true;
     this.#state.playing = false;
     this.#followed.catchUp();
+    this.settle(); // a key that comes before the next frame steps from here
   }
 
   /**

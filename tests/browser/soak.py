@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from random import randrange
 
 BUSY = 2  # processes
-PYTEST = ("-m", "pytest", "-q", "-n", "2", "--dist", "loadfile", "tests/browser", "--no-header")
+PYTEST = ("-m", "pytest", "-q", "-n", "4", "--dist", "loadfile", "tests/browser", "--no-header")
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-// How fast a race is played again.
+// How fast a race is played again, and the instant that is shown of it.
 
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -47,4 +47,16 @@ test("a speed that was chosen while the race was on is kept at its end, not for 
   assert.equal(state.speed, 4);
   playback.follow(raceOf("racing", { id: "b" }), true);
   assert.equal(state.speed, 1);
+});
+
+test("a board stands at the newest instant at once, before a frame is drawn", () => {
+  const state = newState();
+  const playback = new Playback(state);
+  playback.follow(raceOf("finished"), true);
+  playback.begin(false);
+  assert.equal(state.t, 2);
+  playback.moveTo(0);
+  assert.equal(state.t, 0);
+  playback.catchUp();
+  assert.equal(state.t, 2);
 });
