@@ -97,7 +97,7 @@ def draw(model: ImageModel, lane: str, prompt: str, seed: int) -> tuple[np.ndarr
             tables.append(step.rows)
             stats.add(step)
     tokens = np.array(StepTable.join(tables).tokens)
-    return tokens[np.argsort(decoder.plan.slots)], stats.nfe, stats.shift or 0.0
+    return tokens[np.argsort(decoder.plan.slots)], stats.nfe, stats.mean_shift() or 0.0
 
 
 def log_p(

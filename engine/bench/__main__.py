@@ -56,10 +56,11 @@ PROMPTS = (
 
 @dataclass(slots=True)
 class LaneRun:
-    """A lane's stats over a race, and the seconds of its turns, what it is not charged for and the
-    making of its rows among them."""
+    """A lane's stats over a race, its mean shift, and the seconds of its turns, what it is not
+    charged for and the making of its rows among them."""
 
     stats: LaneStats = field(default_factory=LaneStats)
+    shift: float | None = None
     waited: float = 0.0
 
 
@@ -76,7 +77,7 @@ def race(model: ImageModel, request: RaceRequest) -> list[LaneRun]:
         run.waited += time.perf_counter() - begin
         begin = time.perf_counter()
     for run in runs:
-        _ = run.stats.shift  # which asks for the rows
+        run.shift = run.stats.mean_shift()  # which makes the rows
         run.waited += time.perf_counter() - begin
         begin = time.perf_counter()
     return runs
@@ -108,7 +109,7 @@ def figures(lane: Sequence[LaneRun], baseline: Sequence[LaneRun] | None) -> dict
         "outside_forward": mean([1 - run.seconds.forward / run.seconds.total for run in runs]),
         "not_charged": mean([run.waited / run.stats.seconds.total - 1 for run in lane]),
     }
-    shifts = [run.shift for run in runs if run.shift is not None]
+    shifts = [run.shift for run in lane if run.shift is not None]
     result["shift"] = mean(shifts) if shifts else None  # of lanes that test drafts
     if baseline:
         pairs = [(ar.stats.seconds, run.seconds) for ar, run in zip(baseline, runs, strict=True)]

@@ -97,7 +97,7 @@ def run_lane(model: ImageModel, name: str, seed: int) -> GridRun:
             break
     passes = model.plan.length if lane.decoder == "ar" else stats.nfe
     milliseconds = 1e3 * stats.seconds.forward / stats.nfe
-    return GridRun(passes, rows / stats.nfe, milliseconds, stats.shift)
+    return GridRun(passes, rows / stats.nfe, milliseconds, stats.mean_shift())
 
 
 def run(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import torch
 from torch import Tensor
@@ -193,6 +194,16 @@ class DecodeState:
         """The positions before this are all committed once those are to which the window rows of
         `path` lead."""
         return self.frontier + len(path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Closes it. Of a decode that raised, numbers that are none would stay in the slot's
+        cache: it is cleared."""
+        if kind is not None and issubclass(kind, Exception):
+            self.slot.clear()
+        self.close()
 
     def close(self) -> None:
         """Gives the slot back; the state is not used again."""

@@ -4,6 +4,7 @@ by the probability of its group."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import torch
@@ -74,15 +75,19 @@ class GSD(JacobiWindowDecoder):
     Settings = GSDSettings
     settings: GSDSettings
 
+    @cached_property
+    def _spread(self) -> Tensor:
+        return spread_of(self.model.codebook)
+
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
         acceptance = group_acceptance(
-            p[:-1], window.q, window.drafts, self.model.codebook, self.settings
+            p[:-1], window.q, window.drafts, self.model.codebook, self.settings, self._spread
         )
         return speculate(state, window, p, acceptance)
 
     def groups(self, p: Tensor, q: Tensor, x: Tensor) -> Tensor:
         """Nearest ranks first; a count of 0 where p(x) = 0."""
-        members, included = group(p, x, self.model.codebook, self.settings)
+        members, included = group(p, x, self.model.codebook, self.settings, self._spread)
         # From x outwards: its own column, the rank below it, the one above it, and so on; tokens
         # outside the group come last.
         size = members.shape[1]
@@ -95,16 +100,23 @@ class GSD(JacobiWindowDecoder):
 
     def committed(self, p: Tensor, q: Tensor, i: Tensor) -> Tensor:
         most, beyond = most_tokens(p > 0, self.model, self.sampling)
-        acceptance = group_acceptances(p, q, self.model.codebook, self.settings, most)
+        codebook, spread = self.model.codebook, self._spread
+        acceptance = group_acceptances(p, q, codebook, self.settings, spread, most)
         committed = committed_by_residual(exact(p), exact(q), acceptance)
         return committed.masked_fill(beyond, torch.nan)
 
 
+def spread_of(codebook: Tensor) -> Tensor:
+    """The squared distance that counts as 1: twice that of an average pair of codes."""
+    return 4 * codebook.var(0, correction=0).sum()
+
+
 def group_acceptance(
-    p: Tensor, q: Tensor, x: Tensor, codebook: Tensor, settings: GSDSettings
+    p: Tensor, q: Tensor, x: Tensor, codebook: Tensor, settings: GSDSettings, spread: Tensor
 ) -> Tensor:
-    """Acceptance probabilities [H] of drafts x [H] under p and q [H, V]; codebook [V, D]."""
-    members, included = group(p, x, codebook, settings)
+    """Acceptance probabilities [H] of drafts x [H] under p and q [H, V]; codebook [V, D], and its
+    spread."""
+    members, included = group(p, x, codebook, settings, spread)
     grouped = acceptance_probability(
         (p.gather(-1, members) * included).sum(-1), (q.gather(-1, members) * included).sum(-1)
     )
@@ -112,7 +124,9 @@ def group_acceptance(
     return torch.where(gather(p, x) == 0, alone, grouped)
 
 
-def group(p: Tensor, x: Tensor, codebook: Tensor, settings: GSDSettings) -> tuple[Tensor, Tensor]:
+def group(
+    p: Tensor, x: Tensor, codebook: Tensor, settings: GSDSettings, spread: Tensor
+) -> tuple[Tensor, Tensor]:
     """Tokens [H, size] around each draft's rank, and whether each is in the group, bool [H, size];
     the draft itself always is."""
     half = _half(p.shape[-1], settings)
@@ -124,12 +138,12 @@ def group(p: Tensor, x: Tensor, codebook: Tensor, settings: GSDSettings) -> tupl
     exists, members = ranked.abs() != far, ranked_index(ranked)
     gap = (p.gather(-1, members) - gather(p, x)[:, None]).abs()
     apart = (codebook[members] - codebook[x][:, None]).square().sum(-1)
-    close = _close(gap, apart, _spread(codebook), settings)
+    close = _close(gap, apart, spread, settings)
     return members, exists & (close | (members == x[:, None]))
 
 
 def group_acceptances(
-    p: Tensor, q: Tensor, codebook: Tensor, settings: GSDSettings, most: int
+    p: Tensor, q: Tensor, codebook: Tensor, settings: GSDSettings, spread: Tensor, most: int
 ) -> Tensor:
     """`group_acceptance` of every token as a draft, [H, V] float64, by one sort instead of a search
     for each; p holds at most so many tokens, and the acceptance of the others is 0."""
@@ -138,7 +152,7 @@ def group_acceptances(
     order = ranked_index(rank_keys(p).topk(count).values).flip(-1)
     ranked, codes = p.gather(-1, order), codebook[order]
     masses = [exact(values).gather(-1, order) for values in (p, q)]
-    sums, spread = [mass.clone() for mass in masses], _spread(codebook)
+    sums = [mass.clone() for mass in masses]
     for step in range(1, min(half, count - 1) + 1):
         low, high = slice(0, count - step), slice(step, count)
         gap = ranked[:, high] - ranked[:, low]
@@ -157,11 +171,6 @@ def group_acceptances(
 def _half(codes: int, settings: GSDSettings) -> int:
     """How many ranks below the draft's a group reaches."""
     return min(settings.G // 2, codes)
-
-
-def _spread(codebook: Tensor) -> Tensor:
-    """The squared distance that counts as 1: twice that of an average pair of codes."""
-    return 4 * codebook.var(0, correction=0).sum()
 
 
 def _close(gap: Tensor, apart: Tensor, spread: Tensor, settings: GSDSettings) -> Tensor:

@@ -91,9 +91,7 @@ class WindowDecoder(Decoder):
         self, prompt: str, seed: int, stopped: Callable[[], bool] = never
     ) -> Generator[Step, None, None]:
         model = self.model
-        state = self.begin(prompt, seed)
         graphs: Graphs | None = None
-        recorder, clock = StepRecorder(self, state), StepClock(model.device)
 
         def run(part: str, key: Hashable, function: Callable[..., Any], *inputs: Any) -> Any:
             nonlocal graphs
@@ -113,7 +111,8 @@ class WindowDecoder(Decoder):
                     model.uncaptured[self.name] = str(error)
                 return result
 
-        try:
+        with self.begin(prompt, seed) as state, StepRecorder(self, state) as recorder:
+            clock = StepClock(model.device)
             if model.capture and self.captured:
                 graphs = state.slot.graphs = state.slot.graphs or Graphs(model.capture())
             while state.frontier < self.plan.length:
@@ -143,14 +142,17 @@ class WindowDecoder(Decoder):
                 step = recorder.step(seen, window, verification, count, seconds)
                 if state.frontier < self.plan.length:
                     yield step
-        except Exception:
-            state.slot.clear()  # numbers that are none would stay in its cache
-            raise
-        finally:
-            recorder.close()
-            state.close()
-        prices = self.audit(state, stopped)
-        yield step if prices is None else priced(step, prices)
+        yield self._audited(step, state, stopped)
+
+    def _audited(self, step: Step, state: DecodeState, stopped: Callable[[], bool]) -> Step:
+        """The last step, with prices where the decoder has them. The picture is there: what goes
+        wrong now costs the prices alone."""
+        try:
+            prices = self.audit(state, stopped)
+        except Exception as error:
+            log.warning("%s has no prices: %s: %s", self.title, type(error).__name__, error)
+            return step
+        return step if prices is None else priced(step, prices)
 
     def _propose(self, state: DecodeState) -> tuple[Window, Tensor, Tensor]:
         """The next window; token ids of all its rows, root first, and the position whose

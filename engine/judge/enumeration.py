@@ -30,7 +30,7 @@ from engine.trace import Status
 Joint = dict[tuple[int, ...], float]  # by the token ids at a plan's positions
 CLOSE = 1e-12  # rounding in float64, of a probability
 # Of a state, what is the same throughout a decode, or follows from the committed tokens.
-_GIVEN = {"model", "plan", "ctx", "noise", "slot", "forced_ids", "_offsets", "_fixed", "_noise"}
+_GIVEN = {"model", "plan", "ctx", "noise", "slot", "forced_ids", "_offsets", "_noise"}
 _LAID = {"fronts", "numbers", "table", "parents"}  # what a step replaces, and changes nowhere
 
 

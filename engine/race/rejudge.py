@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.decoders.gsd import GSDSettings, group_acceptance
+from engine.decoders.gsd import GSDSettings, group_acceptance, spread_of
 from engine.decoders.lantern import LanternSettings, neighbourhood_acceptance
 from engine.models.base import nearest_codes
 from engine.settings import SettingError, Settings
@@ -85,6 +85,10 @@ def _dense(rejections: np.ndarray, name: str, codes: int) -> Tensor:
     return torch.from_numpy(dense)
 
 
+def _gsd(p: Tensor, q: Tensor, x: Tensor, codebook: Tensor, settings: GSDSettings) -> Tensor:
+    return group_acceptance(p, q, x, codebook, settings, spread_of(codebook))
+
+
 def _lantern(
     p: Tensor, q: Tensor, x: Tensor, codebook: Tensor, settings: LanternSettings
 ) -> Tensor:
@@ -93,6 +97,6 @@ def _lantern(
 
 
 _RULES: dict[str, tuple[type[Settings], Callable[..., Tensor]]] = {
-    "gsd": (GSDSettings, group_acceptance),
+    "gsd": (GSDSettings, _gsd),
     "lantern": (LanternSettings, _lantern),
 }

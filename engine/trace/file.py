@@ -14,6 +14,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -296,7 +297,7 @@ def parse(text: str | bytes) -> dict[str, Any]:
 
 def _header(head: dict[str, Any]) -> Header:
     lanes = tuple(
-        TraceLane(lane["decoder"], dict(lane["settings"]), tuple(map(int, lane.get("cells", ()))))
+        TraceLane(lane["decoder"], dict(lane["settings"]), tuple(map(index, lane.get("cells", ()))))
         for lane in head["lanes"][: MAX_LANES + 1]
     )
     try:
@@ -313,8 +314,8 @@ def _header(head: dict[str, Any]) -> Header:
     optional = ("infilling", "weights", "dropped")
     names = [f.name for f in dataclasses.fields(Header) if f.name not in optional]
     rest = {name: head[name] for name in names}
-    height, width = (int(side) for side in rest["grid"])
-    cells = tuple(int(cell) for cell in rest["cells"])
+    height, width = map(index, rest["grid"])
+    cells = tuple(map(index, rest["cells"]))
     return Header(
         **rest
         | {
@@ -334,10 +335,11 @@ def _frames(order: list[Any], lanes: list[StepTable]) -> Iterator[Frame]:
         raise TraceError("The trace is damaged: it has more events than its lanes can have.")
     queues = [steps_of(table) for table in lanes]
     for lane, state, has_step, error in order:
-        if not 0 <= lane < len(lanes):
+        if not 0 <= index(lane) < len(lanes):
             raise TraceError("The trace is damaged: an event belongs to no lane.")
         step = next(queues[lane], None) if has_step else None
-        if (has_step and step is None) or (error is not None and not isinstance(error, str)):
+        fits = isinstance(has_step, bool) and isinstance(error, str | None)
+        if not fits or (has_step and step is None):
             raise TraceError("The trace is damaged: its events do not fit its steps.")
         yield Frame(lane, LaneState(state), step, error if error is None else error[:MAX_ERROR])
     if any(next(queue, None) is not None for queue in queues):

@@ -52,11 +52,11 @@ class LaneStats:
         """Committed tokens per step, the last sampled token included (vLLM's name)."""
         return self.frontier / len(self.lengths) if self.lengths else 0.0
 
-    @property
-    def shift(self) -> float | None:
+    def mean_shift(self) -> float | None:
         """Mean shift of the tests that committed a token, or of all tokens once a lane knows their
         prices; None where there is none. A lane whose rows do not see all that is before them has
-        none sooner: what its tests change is not all."""
+        none sooner: what its tests change is not all. Takes in the rows of the steps since the last
+        call, which are made where nobody has asked for them yet."""
         if self._unread:
             table = StepTable.join([step.rows for step in self._unread])
             self._unread.clear()

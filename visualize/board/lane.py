@@ -184,7 +184,8 @@ class BoardLane:
 
     def _figures(self, places: dict[MeasuredClock, int | None]) -> LaneFigures:
         stats = self._stats
-        shift = None if is_claim(self.decoder, stats.shift) else stats.shift
+        if is_claim(self.decoder, shift := stats.mean_shift()):
+            shift = None
         return LaneFigures(
             state=self.state,
             error=self.error,

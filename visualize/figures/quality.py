@@ -178,7 +178,7 @@ def rings(trace: Trace) -> list[tuple[str, str, int, float]]:
         for step in trace.steps(lane.index):
             stats.add(step)
         if lane.finished:
-            found.append((lane.decoder, lane.name, stats.nfe, stats.shift or 0.0))
+            found.append((lane.decoder, lane.name, stats.nfe, stats.mean_shift() or 0.0))
     return found
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from engine.decoders.gsd import GSDSettings, group_acceptance, group_acceptances
+from engine.decoders.gsd import GSDSettings, group_acceptance, group_acceptances, spread_of
 from tests.engine.decoders.driving import near
 from tests.floats import rounding
 
@@ -50,7 +50,9 @@ def test_gsd_equals_its_definition(seed: int, codes: int, G: int, d: float, delt
     codebook = torch.randn(codes, 3, generator=generator)
     settings = GSDSettings(G=G, d=d, delta=delta)
     x = torch.arange(codes)
-    ours = group_acceptance(p.expand(codes, -1), q.expand(codes, -1), x, codebook, settings)
+    every, spread = (p.expand(codes, -1), q.expand(codes, -1)), spread_of(codebook)
+    ours = group_acceptance(*every, x, codebook, settings, spread)
     defined = [group_ratio(p.tolist(), q.tolist(), int(i), codebook, settings) for i in x]
     near(ours, defined, rounding(1))
-    near(group_acceptances(p[None], q[None], codebook, settings, codes)[0], defined, rounding(1))
+    by_one_sort = group_acceptances(p[None], q[None], codebook, settings, spread, codes)
+    near(by_one_sort[0], defined, rounding(1))

@@ -79,9 +79,9 @@ def test_a_token_is_drawn_from_what_is_there_before_it_and_priced_by_what_is_not
     assert (priced > 0.01).sum() > 2
     stats = LaneStats()
     for step in steps:
-        assert stats.shift is None
+        assert stats.mean_shift() is None
         stats.add(step)
-    assert stats.shift == pytest.approx(priced.mean())
+    assert stats.mean_shift() == pytest.approx(priced.mean())
 
 
 def test_a_cell_of_a_round_is_priced_by_the_cells_of_its_round_before_it() -> None:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from engine.decoders import DECODERS, priced
+from engine.decoders.recorder import StepRecorder
 from engine.judge.toys import Toy, infilling
 from engine.models.base import planned
 from engine.models.cache import WindowCache
@@ -163,6 +164,34 @@ def test_stop_ends_an_audit_and_the_lane_has_finished_without_its_price() -> Non
     assert not len(last.rows.prices)
     assert len(asked) == 1
     assert len(model.slots._free) == 1
+
+
+@pytest.mark.parametrize("error", [MemoryError("no room"), RuntimeError("a bolt came loose")])
+def test_a_lane_whose_audit_fails_has_finished_without_its_price(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    race = race_of(model := Toy((3, 4), 5), ["zipar"])
+    monkeypatch.setattr(priced, "windows", lambda *_: (_ for _ in ()).throw(error))
+    *_, last = race
+    assert last.state is LaneState.FINISHED
+    assert last.step.after == model.plan.length
+    assert not len(last.step.rows.prices)
+    assert str(error) in caplog.text
+    assert len(model.slots._free) == len(model.slots._all)
+
+
+@pytest.mark.parametrize("method", ["__init__", "close"])
+def test_a_lane_whose_recorder_fails_gives_its_slot_back(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(StepRecorder, method, fails)
+    race = race_of(model := Toy((3, 4), 5), ["sjd"])
+    *_, last = race
+    assert (last.state, last.error) == (LaneState.FAILED, "MemoryError: no room")
+    assert len(model.slots._free) == len(model.slots._all) == 1
 
 
 def test_a_races_stop_ends_its_audit(monkeypatch: pytest.MonkeyPatch) -> None:
