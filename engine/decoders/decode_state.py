@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 import torch
 from torch import Tensor
@@ -19,6 +19,16 @@ from engine.numerics.distributions import Sampled
 from engine.numerics.randomness import Noise, Purpose
 
 
+class Rows(NamedTuple):
+    """The rows of a forward pass, root first: the ids `fed` [R], and the positions `asked` [R]
+    whose distributions they give; the picture's length for padding. `read` [L]: the rows of the
+    distributions that are verified; None for all."""
+
+    fed: Tensor
+    asked: Tensor
+    read: Tensor | None = None
+
+
 @dataclass(slots=True)
 class Window:
     """Drafts [H] for positions n, n + 1, .. and the distributions q [H, V] they were drawn from.
@@ -26,6 +36,9 @@ class Window:
     In a tree they are one of its paths, or none, and the rows behind the root are its `nodes` [N],
     tokens at `depths` [N] below the root; `parents` are the rows that its 1 + N rows follow. In an
     infilling a node gives the distribution at its depth, whatever it follows.
+
+    A decoder that draws several rows of the picture at once lays out the pass itself, as `rows`:
+    its drafts, if it has any, are those of the positions that the rows ask for.
     """
 
     drafts: Tensor
@@ -33,6 +46,7 @@ class Window:
     nodes: Tensor | None = None
     depths: Tensor | None = None
     parents: Parents = None
+    rows: Rows | None = None
 
 
 @dataclass(slots=True)
@@ -169,9 +183,22 @@ class DecodeState:
         """The values. With static shapes they are copied to the same address in every step."""
         return self.slot.place(name, values)
 
+    def laid_out(self, window: Window) -> Rows:
+        """The rows of a window's pass."""
+        if window.rows is not None:
+            return window.rows
+        if window.nodes is None or window.depths is None:
+            tokens, asked = window.drafts, self.positions(len(window.drafts) + 1)
+        else:
+            below = (self.n + window.depths).clamp_max(self.plan.length - 1)
+            tokens, asked = window.nodes, torch.cat([self.positions(1), below])
+        return Rows(self.ids(torch.cat([self.root, tokens]), asked - 1), asked)
+
     def forced(self, positions: Tensor) -> Tensor | None:
         """Where the layout forces a token, bool; None where it never does."""
-        return self.forced_ids[positions] >= 0 if self.plan.has_forced else None
+        if not self.plan.has_forced:
+            return None
+        return self.forced_ids[positions.clamp_max(self.plan.length - 1)] >= 0
 
     def ids(self, tokens: Tensor, positions: Tensor) -> Tensor:
         """The model's ids of tokens at positions, -1 that of the first root: forced ids where the
@@ -189,6 +216,10 @@ class DecodeState:
         there = rows <= last
         rows = rows.clamp_max(last)
         return self.drafts[rows], self.q[rows], there
+
+    def kept(self, path: list[int]) -> Sequence[int]:
+        """The window rows that stay in the cache: those on the path to what was committed."""
+        return path
 
     def known_until(self, path: Sequence[int]) -> int:
         """The positions before this are all committed once those are to which the window rows of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -12,27 +12,26 @@ from torch import Tensor
 
 from engine.clock import to_device
 from engine.decoders.base import Decoder
-from engine.decoders.decode_state import DecodeState, Verification, Window
+from engine.decoders.decode_state import DecodeState, Verification
 from engine.fronts import Front, FrontTable, fronts, table_of
 from engine.numerics.randomness import Purpose
 
 
-@dataclass(slots=True)
-class FrontWindow(Window):
-    """The windows of all fronts, R rows, each with the draft of the position that it asks for, and
-    that draft's q [R, V], 0 where there is none. `fed` [R] are the rows' own tokens."""
+class Pace(NamedTuple):
+    """How far a row of the picture is behind the one above when it begins, how many rows its
+    window has, and how many rows of the picture advance at once, at most."""
 
-    fed: Tensor = None  # type: ignore[assignment]
+    lag: int
+    width: int
+    most: int
 
 
 class FrontState(DecodeState):
     """Positions are in raster order: `tokens` of those that are not committed mean nothing.
     `counts` is how many tokens each row has, `fronts` and `table` what the next pass reads."""
 
-    def __init__(
-        self, decoder: Decoder, prompt: str, seed: int, lag: int, window: int, most: int
-    ) -> None:
-        self._lag, self._width, self._most = lag, window, most
+    def __init__(self, decoder: Decoder, prompt: str, seed: int) -> None:
+        self._pace: Pace = decoder.pace  # type: ignore[attr-defined]
         super().__init__(decoder, prompt, seed)
 
     def _allocate(self, seed: int, device: torch.device) -> None:
@@ -44,16 +43,11 @@ class FrontState(DecodeState):
 
     def _lay(self, left: dict[int, int]) -> None:
         """The next pass; `left` as in `table_of`."""
-        stride, static = self.plan.stride, self.model.static
+        stride, pace = self.plan.stride, self._pace
         self.fronts: tuple[Front, ...] = fronts(
-            self.counts,
-            self._read,
-            stride=stride,
-            lag=self._lag,
-            window=self._width,
-            most=self._most,
+            self.counts, self._read, stride=stride, lag=pace.lag, window=pace.width, most=pace.most
         )
-        shape = (self._width, self._most) if static else (0, 0)
+        shape = (pace.width, pace.most) if self.model.static else (0, 0)
         self.numbers = table_of(self.fronts, left, self.plan.length, *shape)
         # One copy to the device.
         flat = torch.from_numpy(np.concatenate([part.ravel() for part in self.numbers]))
@@ -75,7 +69,7 @@ class FrontState(DecodeState):
                 parts.append(torch.zeros(size, count, device=self.n.device))
                 continue
             start = front.start - front.closing
-            noise = self.noise.branch(start // stride % self._most)
+            noise = self.noise.branch(start // stride % self._pace.most)
             if purpose is Purpose.NOISE:
                 parts.append(noise.gumbel(start, size, count))
             else:
@@ -120,3 +114,9 @@ class FrontState(DecodeState):
         if self.frontier + count < self.plan.length:
             self._lay(left)
         self._advance(count)
+
+
+def fronts_of(state: DecodeState) -> FrontState:
+    """The state of a decoder whose `State` is FrontState."""
+    assert isinstance(state, FrontState)
+    return state

@@ -3,15 +3,14 @@ al., CVPR 2026), and a variant that is exact within each row."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from engine.decoders.base import Badge
-from engine.decoders.decode_state import DecodeState, Diagnostics, Verification, Window
-from engine.decoders.front_state import FrontState, FrontWindow
+from engine.decoders.decode_state import DecodeState, Diagnostics, Rows, Verification, Window
+from engine.decoders.front_state import FrontState, Pace, fronts_of
 from engine.decoders.jacobi_window import fill_up
 from engine.decoders.priced import Priced
 from engine.decoders.speculate import acceptance_probability
@@ -95,6 +94,7 @@ class ParallelRows(Priced):
     default, rows = False, True
     Settings = ParallelRowsSettings
     settings: ParallelRowsSettings
+    State = FrontState
 
     def __init__(
         self,
@@ -106,50 +106,27 @@ class ParallelRows(Priced):
         super().__init__(model, settings, sampling, plan)
         self.whole, self.plan = self.plan, rolling(self.plan)
         stride = self.plan.stride
-        self._lag = self.settings.c if self.settings.c < model.grid[1] else stride
-        self._width = min(self.settings.window, stride)
-        self._most = min(model.grid[0], MAX_ROWS // self._width)
+        lag = self.settings.c if self.settings.c < model.grid[1] else stride
+        width = min(self.settings.window, stride)
+        self.pace = Pace(lag, width, min(model.grid[0], MAX_ROWS // width))
 
-    def begin(self, prompt: str, seed: int) -> FrontState:
-        return FrontState(self, prompt, seed, self._lag, self._width, self._most)
-
-    def propose(self, state: DecodeState) -> FrontWindow:
-        assert isinstance(state, FrontState)
-        table = state.table
+    def propose(self, state: DecodeState) -> Window:
+        table = fronts_of(state).table
         there, left = table.left >= 0, table.left.clamp_min(0)
         u = state.uniform(Purpose.FRESH, len(left), 1)[:, 0]
         new = (u * self.model.vocab_size).long()
-        if (forced := state.forced(self._positions(state))) is not None:
+        if (forced := state.forced(table.asked)) is not None:
             new = torch.where(forced, 0, new)
         drafts, q = fill_up(state, state.drafts[left], state.q[left], there, new, "one-hot")
         q = q * (table.drafted > 0)[:, None]
         roots = state.tokens[table.root.clamp_min(0)]
         fed = torch.where(table.root > ELSEWHERE, roots, drafts.roll(1))
         fed = state.ids(fed, table.asked - 1)
-        return FrontWindow(drafts, q, nodes=fed[1:], parents=state.parents, fed=fed)
-
-    def _positions(self, state: FrontState) -> Tensor:
-        return state.table.place.clamp_max(self.plan.length - 1)
-
-    def _propose(self, state: DecodeState) -> tuple[Window, Tensor, Tensor]:
-        assert isinstance(state, FrontState)
-        window = self.propose(state)
-        return window, window.fed, self._positions(state)
-
-    def _forward(
-        self, state: DecodeState, window: Window, fed: Tensor, positions: Tensor
-    ) -> Tensor:
-        assert isinstance(state, FrontState)
-        logits = self.model.forward(state.ctx, fed, window.parents, state.table.asked)
-        return state.fixed("logits", logits)
-
-    def kept(self, state: DecodeState, path: list[int]) -> Sequence[int]:
-        assert isinstance(state, FrontState)
-        return state.kept(path)
+        parents = fronts_of(state).parents
+        return Window(drafts, q, nodes=fed[1:], parents=parents, rows=Rows(fed, table.asked))
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
-        assert isinstance(state, FrontState)
-        table, settings = state.table, self.settings
+        table, settings = fronts_of(state).table, self.settings
         front, number, drafted = table.front, table.number, table.drafted > 0
         u = state.uniform(Purpose.VERIFY, len(p), 3)
         acceptance = acceptance_probability(
@@ -209,8 +186,7 @@ class ParallelRows(Priced):
         return self.whole, torch.arange(self.plan.length, device=self.model.device)
 
     def commit_order(self, state: DecodeState) -> Tensor:
-        assert isinstance(state, FrontState)
-        return torch.tensor(state.committed, device=self.model.device)
+        return torch.tensor(fronts_of(state).committed, device=self.model.device)
 
     def committed(self, p: Tensor, q: Tensor, i: Tensor) -> Tensor:
         """p with the rule that is exact within each row. Of the others nobody has said it."""

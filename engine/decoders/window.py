@@ -14,14 +14,14 @@ import logging
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Hashable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from engine.clock import StepClock, to_host
 from engine.decoders.base import Decoder, never
-from engine.decoders.decode_state import DecodeState, Verification, Window
+from engine.decoders.decode_state import DecodeState, Rows, Verification, Window
 from engine.decoders.recorder import StepRecorder, priced
 from engine.graphs import CaptureError, Graphs
 from engine.numerics.distributions import exact, logits_to_probs, total_variation
@@ -32,6 +32,8 @@ log = logging.getLogger(__name__)
 
 class WindowDecoder(Decoder):
     """A decoder that works on a window; subclasses say how to draft and how to verify."""
+
+    State: ClassVar[type[DecodeState]] = DecodeState
 
     @property
     def capturable(self) -> bool:
@@ -45,7 +47,7 @@ class WindowDecoder(Decoder):
 
     def begin(self, prompt: str, seed: int) -> DecodeState:
         """The state of one image, of which nothing is drawn yet."""
-        return DecodeState(self, prompt, seed)
+        return self.State(self, prompt, seed)
 
     @abstractmethod
     def propose(self, state: DecodeState) -> Window:
@@ -74,8 +76,8 @@ class WindowDecoder(Decoder):
         return None
 
     def kept(self, state: DecodeState, path: list[int]) -> Sequence[int]:
-        """The window rows that stay in the cache: those on the path to what was committed."""
-        return path
+        """The window rows that stay in the cache."""
+        return state.kept(path)
 
     def observe(
         self, state: DecodeState, window: Window, verification: Verification, count: int
@@ -118,17 +120,15 @@ class WindowDecoder(Decoder):
             while state.frontier < self.plan.length:
                 clock.skip()
                 state.drafter_passes = 0
-                window, fed, positions = run("propose", None, self._propose)
+                window, rows = run("propose", None, self._propose)
                 clock.lap("draft" if state.drafter_passes else "verify")
-                attended = state.ctx.attended(len(fed))
-                logits = run("forward", attended, self._forward, window, fed, positions)
+                attended, width = state.ctx.attended(len(rows.fed)), len(rows.fed)
+                logits = run("forward", attended, self._forward, window, rows)
                 clock.lap("forward")
-                verification, outcome = run(
-                    "verify", len(fed), self._verify, window, logits, positions
-                )
+                verification, outcome = run("verify", width, self._verify, window, rows, logits)
                 outcome = to_host(outcome)
                 clock.lap("verify")
-                seen = run("record", len(fed), recorder.observe, window, verification).to_host()
+                seen = run("record", width, recorder.observe, window, verification).to_host()
                 clock.wait()
                 clock.skip()
                 count, *path = outcome.tolist()
@@ -154,29 +154,22 @@ class WindowDecoder(Decoder):
             return step
         return step if prices is None else priced(step, prices)
 
-    def _propose(self, state: DecodeState) -> tuple[Window, Tensor, Tensor]:
-        """The next window; token ids of all its rows, root first, and the position whose
-        distribution each row gives."""
+    def _propose(self, state: DecodeState) -> tuple[Window, Rows]:
         window = self.propose(state)
-        if window.nodes is None or window.depths is None:
-            tokens, positions = window.drafts, state.positions(len(window.drafts) + 1)
-        else:
-            below = (state.n + window.depths).clamp_max(self.plan.length - 1)
-            tokens, positions = window.nodes, torch.cat([state.positions(1), below])
-        return window, state.ids(torch.cat([state.root, tokens]), positions - 1), positions
+        return window, state.laid_out(window)
 
-    def _forward(
-        self, state: DecodeState, window: Window, fed: Tensor, positions: Tensor
-    ) -> Tensor:
-        logits = self.model.forward(state.ctx, fed, window.parents, positions)
-        return state.fixed("logits", logits)
+    def _forward(self, state: DecodeState, window: Window, rows: Rows) -> Tensor:
+        """The logits of the rows that are verified."""
+        logits = self.model.forward(state.ctx, rows.fed, window.parents, rows.asked)
+        return state.fixed("logits", logits if rows.read is None else logits[rows.read])
 
     def _verify(
-        self, state: DecodeState, window: Window, logits: Tensor, positions: Tensor
+        self, state: DecodeState, window: Window, rows: Rows, logits: Tensor
     ) -> tuple[Verification, Tensor]:
         """The verification, and what the loop needs of it: count, then its path if that can leave
         the chain."""
-        p = logits_to_probs(logits, self.sampling, state.forced(positions))
+        asked = rows.asked if rows.read is None else rows.asked[rows.read]
+        p = logits_to_probs(logits, self.sampling, state.forced(asked))
         verification = self.verify(state, window, p)
         count = verification.count.view(1)
         if verification.path is None:

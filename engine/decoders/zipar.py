@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from engine.decoders.decode_state import DecodeState, Verification, Window
+from engine.decoders.decode_state import DecodeState, Rows, Verification, Window
 from engine.decoders.priced import Unverified
 from engine.models.base import ImageModel, host_count
 from engine.plan import Plan, waves
@@ -33,16 +33,6 @@ class ZipARSettings(AnySettings):
         "The authors' code draws the whole first row before the second begins.",
         choices=("paper", "code"),
     )
-
-
-@dataclass(slots=True)
-class WaveWindow(Window):
-    """A window whose rows are fed tokens [rows] and ask for positions [rows]; row `source[i]` gives
-    what is drawn at the frontier's i-th position."""
-
-    fed: Tensor = None  # type: ignore[assignment]
-    asked: Tensor = None  # type: ignore[assignment]
-    source: Tensor = None  # type: ignore[assignment]
 
 
 class ZipAR(Unverified):
@@ -96,7 +86,7 @@ class ZipAR(Unverified):
     def own_order(self) -> tuple[Plan, Tensor]:
         return self.whole, self._order
 
-    def propose(self, state: DecodeState) -> WaveWindow:
+    def propose(self, state: DecodeState) -> Window:
         wave = self._wave[state.n.view(1)]
         code, place, asked, source = (table[wave][0] for table in self._tables)
         windows = self._waves.windows
@@ -105,18 +95,7 @@ class ZipAR(Unverified):
         code, place, asked, source = code[:rows], place[:rows], asked[:rows], source[:drawn]
         fed = state.ids(state.tokens[code], place)
         nothing = state.drafts[:0], state.q[:0]
-        return WaveWindow(*nothing, nodes=fed[1:], fed=fed, asked=asked, source=source)
-
-    def _propose(self, state: DecodeState) -> tuple[Window, Tensor, Tensor]:
-        window = self.propose(state)
-        return window, window.fed, state.positions(len(window.source))
-
-    def _forward(
-        self, state: DecodeState, window: Window, fed: Tensor, positions: Tensor
-    ) -> Tensor:
-        assert isinstance(window, WaveWindow)
-        logits = self.model.forward(state.ctx, fed, None, window.asked)
-        return state.fixed("logits", logits[window.source])
+        return Window(*nothing, nodes=fed[1:], rows=Rows(fed, asked, source))
 
     def kept(self, state: DecodeState, path: list[int]) -> Sequence[int]:
         """The tokens of the wave before; a stand-in is none."""

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.decoders.decode_state import DecodeState, Verification, Window
+from engine.decoders.decode_state import DecodeState, Rows, Verification, Window
 from engine.decoders.window import WindowDecoder
 from engine.judge.choices import Intervals, NotEnumerable, outcomes
 from engine.judge.symbolic import SymbolicNoise, copied, settled
@@ -198,12 +198,12 @@ def _steps(walk: Walk, node: Node) -> Iterator[Node]:
     for drafting, (state, proposal) in outcomes(
         lambda: _proposed(decoder, node.state), node.intervals, _settled_proposal
     ):
-        window, fed, positions = proposal
-        logits = decoder._forward(state, window, fed, positions)
+        window, rows = proposal
+        logits = decoder._forward(state, window, rows)
 
         def verified() -> tuple[DecodeState, Verification, Tensor]:
             twin = _copied(state)  # noqa: B023
-            return twin, *decoder._verify(twin, window, logits, positions)  # noqa: B023
+            return twin, *decoder._verify(twin, window, rows, logits)  # noqa: B023
 
         def committed(
             made: tuple[DecodeState, Verification, Tensor],
@@ -267,21 +267,20 @@ def _only_draft(window: Window, v: Verification) -> bool:
     return bool(drafted[0]) and int(drafted.sum()) == 1
 
 
-def _proposed(
-    decoder: WindowDecoder, before: DecodeState
-) -> tuple[DecodeState, Window, Tensor, Tensor]:
+def _proposed(decoder: WindowDecoder, before: DecodeState) -> tuple[DecodeState, Window, Rows]:
     state = _copied(before)
     return state, *decoder._propose(state)
 
 
 def _settled_proposal(
-    made: tuple[DecodeState, Window, Tensor, Tensor],
-) -> tuple[DecodeState, tuple[Window, Tensor, Tensor]]:
-    state, window, fed, positions = made
+    made: tuple[DecodeState, Window, Rows],
+) -> tuple[DecodeState, tuple[Window, Rows]]:
+    state, window, rows = made
     window = copy.copy(window)
     for place in fields(window):
-        setattr(window, place.name, settled(getattr(window, place.name)))
-    return _copied(state), (window, settled(fed), settled(positions))
+        if place.name != "rows":
+            setattr(window, place.name, settled(getattr(window, place.name)))
+    return _copied(state), (window, Rows(*map(settled, rows)))
 
 
 def _copied(state: DecodeState) -> DecodeState:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -71,8 +70,7 @@ class ColumnState(FrontState):
 class NoiseOfTheColumn(ParallelRows):
     """The noise that draws a row's drafts is that which drew the row above."""
 
-    def begin(self, prompt: str, seed: int) -> FrontState:
-        return ColumnState(self, prompt, seed, self._lag, self._width, self._most)
+    State = ColumnState
 
 
 class ReleasedCalledExact(ParallelRows):
@@ -103,15 +101,14 @@ class FarState(FrontState):
 class PassesTheRowAbove(ParallelRows):
     """A token is committed beside one that is missing above it."""
 
-    def begin(self, prompt: str, seed: int) -> FrontState:
-        return FarState(self, prompt, seed, self._lag, self._width, self._most)
+    State = FarState
 
 
 class OthersDraftsVisible(ParallelRows):
     """A row sees all that stands before it in a pass, other rows' drafts too."""
 
-    def _forward(self, state: FrontState, window: Window, fed: Tensor, *_: Any) -> Tensor:
-        return self.model.forward(state.ctx, fed, None, state.table.asked)
+    def propose(self, state: FrontState) -> Window:
+        return replace(super().propose(state), parents=None)
 
 
 class BorrowedKept(ParallelRows):

@@ -40,12 +40,12 @@ def launches(name: str) -> Counter[str]:
         return result
 
     def step(run: Any) -> None:
-        window, fed, positions = run("propose", decoder._propose, state)
-        logits = decoder._forward(state, window, fed, positions)
-        verification, _ = run("verify", decoder._verify, state, window, logits, positions)
+        window, rows = run("propose", decoder._propose, state)
+        logits = decoder._forward(state, window, rows)
+        verification, _ = run("verify", decoder._verify, state, window, rows, logits)
         run("record", StepRecorder(decoder, state).observe, state, window, verification)
         run("commit", state.commit, verification, 1, [0])
-        found["rows"] = len(fed)
+        found["rows"] = len(rows.fed)
 
     with torch.inference_mode():
         decoder = DECODERS[name](WithoutValues(forced=False))

@@ -190,11 +190,11 @@ def test_nothing_is_copied_between_host_and_device_within_a_step(
         state = decoder.begin("", 0)
         for count in (1, 3):  # the first window, and one with drafts kept
             copies.clear()
-            window, fed, positions = decoder._propose(state)
-            logits = decoder._forward(state, window, fed, positions)
-            verification, outcome = decoder._verify(state, window, logits, positions)
+            window, rows = decoder._propose(state)
+            logits = decoder._forward(state, window, rows)
+            verification, outcome = decoder._verify(state, window, rows, logits)
             record = StepRecorder(decoder, state).observe(state, window, verification)
-            for tensor in (fed, logits, verification.tokens, outcome, record.flat):
+            for tensor in (rows.fed, logits, verification.tokens, outcome, record.flat):
                 assert tensor.device.type == "meta"
             count = min(count, len(verification.tokens))
             state.commit(verification, count, list(range(count)))
@@ -213,7 +213,7 @@ def test_reading_a_value_on_the_host_is_noticed() -> None:
     with torch.inference_mode():
         decoder = Reads(WithoutValues(forced=False))
         state = decoder.begin("", 0)
-        window, fed, positions = decoder._propose(state)
-        logits = decoder._forward(state, window, fed, positions)
+        window, rows = decoder._propose(state)
+        logits = decoder._forward(state, window, rows)
         with pytest.raises(RuntimeError, match=r"item\(\) cannot be called on meta tensors"):
-            decoder._verify(state, window, logits, positions)
+            decoder._verify(state, window, rows, logits)
