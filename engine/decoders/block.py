@@ -11,7 +11,6 @@ from torch import Tensor
 from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.speculate import speculate
 from engine.numerics.distributions import gather, residual
-from engine.numerics.randomness import Purpose
 
 
 def verify_block(state: DecodeState, window: Window, p: Tensor) -> Verification:
@@ -39,8 +38,8 @@ def verify_block(state: DecodeState, window: Window, p: Tensor) -> Verification:
     h = torch.where(a[1:] < 1, left / (left + 1 - a[1:]), 1.0)
     offsets = state.offsets(H)
     h = torch.where(offsets + 1 < room, h, a[1:])
-    u = state.uniform(Purpose.VERIFY, H + 1, 3)[:-1, 0]
-    failed = (u >= h) | (offsets >= room)
+    accept = state.verify_numbers(H + 1).accept[:-1]
+    failed = (accept >= h) | (offsets >= room)
     first = H - failed.flip(0).int().cumprod(0).sum()
 
     def replacement(draft: Tensor, p: Tensor, q: Tensor) -> Tensor:

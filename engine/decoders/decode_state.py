@@ -29,6 +29,16 @@ class Rows(NamedTuple):
     read: Tensor | None = None
 
 
+class VerifyNumbers(NamedTuple):
+    """Uniform numbers of the next R positions, [R] each: a draft is accepted below `accept`, a
+    rejected one is replaced by a sample at `replace`, and what is redrawn, or the bonus token, is
+    one at `redraw`."""
+
+    accept: Tensor
+    replace: Tensor
+    redraw: Tensor
+
+
 @dataclass(slots=True)
 class Window:
     """Drafts [H] for positions n, n + 1, .. and the distributions q [H, V] they were drawn from.
@@ -160,6 +170,11 @@ class DecodeState:
     def uniform(self, purpose: Purpose, rows: int, count: int) -> Tensor:
         """[rows, count] uniforms of the next `rows` positions from the frontier."""
         return self._drawn(purpose, rows, count)
+
+    def verify_numbers(self, rows: int) -> VerifyNumbers:
+        """What the next `rows` positions are verified with."""
+        u = self._drawn(Purpose.VERIFY, rows, 3)
+        return VerifyNumbers(u[:, 0], u[:, 1], u[:, 2])
 
     def gumbel(self, rows: int) -> Tensor:
         """[rows, V] Gumbel noise of the next `rows` positions, the same in every step."""

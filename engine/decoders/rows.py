@@ -128,11 +128,11 @@ class ParallelRows(Priced):
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
         table, settings = fronts_of(state).table, self.settings
         front, number, drafted = table.front, table.number, table.drafted > 0
-        u = state.uniform(Purpose.VERIFY, len(p), 3)
+        accept, replace, redraw = state.verify_numbers(len(p))
         acceptance = acceptance_probability(
             gather(p, window.drafts), gather(window.q, window.drafts)
         )
-        passed = (u[:, 0] < acceptance)[table.at]
+        passed = (accept < acceptance)[table.at]
         first = passed.int().cumprod(-1).sum(-1).minimum(table.room)
         rejected, replaces = first < table.room, torch.ones_like(table.room, dtype=torch.bool)
         bonus = table.bonus > 0
@@ -146,12 +146,12 @@ class ParallelRows(Priced):
         if settings.draws == "coupled":
             samples = (p.log() + state.gumbel(len(p))).argmax(-1)
         else:
-            samples = sample(p, u[:, 2])
+            samples = sample(p, redraw)
         tokens = torch.where(accepted, window.drafts, samples)
         # A row whose drafts are accepted to its end has none behind them.
         last = first.clamp_max(table.at.shape[1] - 1)
         at = table.at.gather(1, last[:, None])[:, 0]
-        resampled = sample(residual(p[at], window.q[at]), u[at, 1])
+        resampled = sample(residual(p[at], window.q[at]), replace[at])
         tokens = torch.where(replaced, resampled[front], tokens)
         q = p
         if settings.reading == "code":
@@ -175,7 +175,7 @@ class ParallelRows(Priced):
             drafts=torch.where(drafted, window.drafts, -1)[order],
             p=p[order],
             acceptance=torch.where(drafted, acceptance, nothing)[order],
-            uniform=torch.where(tested, u[:, 0], nothing)[order],
+            uniform=torch.where(tested, accept, nothing)[order],
             path=order,
             diagnostics=lambda: Diagnostics(q=window.q[order]),
             places=table.place[order],

@@ -123,16 +123,17 @@ class SJDPAC(WindowDecoder):
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
         H, K = len(window.drafts), self.settings.K
         u = state.uniform(Purpose.VERIFY, H + 1, K + 3)
+        accept, replace, behind = u[:, :K], u[:, K], u[:, K + 1 :]
         walk = CandidateWalk(p, state.room.clamp_max(H))
         if isinstance(window, TreeWindow):
             children = children_on(window.layout, p.device)
             for level in range(window.layout.branching):
                 walk.descend(
-                    children, window.candidates[level], window.candidate_q[level], u[level, :K]
+                    children, window.candidates[level], window.candidate_q[level], accept[level]
                 )
-        verification = walk.finish(window, u[:, 0], u[:, K])
+        verification = walk.finish(window, accept[:, 0], replace)
         verification.diagnostics = walk.diagnostics
-        return self._continue(state, window, p, verification, u[:, K + 1 :])
+        return self._continue(state, window, p, verification, behind)
 
     def _continue(
         self, state: DecodeState, window: Window, p: Tensor, verification: Verification, u: Tensor

@@ -10,7 +10,6 @@ from torch import Tensor
 
 from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.numerics.distributions import gather, residual, sample
-from engine.numerics.randomness import Purpose
 from engine.trace import Status
 
 
@@ -64,21 +63,21 @@ def speculate(
     """
     drafts, rows = window.drafts, len(p)
     room = state.room.clamp_max(len(drafts))
-    u = state.uniform(Purpose.VERIFY, rows, 3)
+    accept, replace, redraw = state.verify_numbers(rows)
     if first is None:
-        first = count_leading(u[:-1, 0] < acceptance, room)
+        first = count_leading(accept[:-1] < acceptance, room)
     offsets = state.offsets(rows)
     end, rejected = first.view(1), first < room
     tokens = pad_end(drafts, 0)
     if samples is not None:
         tokens = torch.where(offsets < first, tokens, samples)
     elif redraws:
-        tokens = torch.where(offsets < first, tokens, sample(p, u[:, 2]))
+        tokens = torch.where(offsets < first, tokens, sample(p, redraw))
     else:
-        tokens = torch.where(offsets == first, sample(p[end], u[end, 2]), tokens)
+        tokens = torch.where(offsets == first, sample(p[end], redraw[end]), tokens)
     if len(drafts):
         at = end.clamp_max(len(drafts) - 1)
-        resampled = sample(replacement(drafts[at], p[at], window.q[at]), u[at, 1])
+        resampled = sample(replacement(drafts[at], p[at], window.q[at]), replace[at])
         tokens = torch.where((offsets == first) & rejected, resampled, tokens)
     tested = offsets <= first.minimum(room - 1)
     status = chain_status(first, rows, room)
@@ -92,7 +91,7 @@ def speculate(
         pad_end(drafts, -1),
         p,
         pad_end(acceptance, torch.nan),
-        torch.where(tested, u[:, 0], torch.nan),
+        torch.where(tested, accept, torch.nan),
         redraws=redraws,
     )
 
@@ -111,18 +110,20 @@ def keep_coupled(
     coupling of q and p (SJD-PAC's adaptive continuation): keeps each with probability
     min(1, p / q), else redraws it from R(p, q). Its q is now p either way.
 
-    p [H + 1, V]; u [H + 1, 2] of numbers that decided nothing yet at these positions.
+    p [H + 1, V]; u [H + 1, 2], numbers that keep and that redraw, and decided nothing yet at these
+    positions.
     """
+    keep, redraw = u[:, 0], u[:, 1]
     offsets, room = state.offsets(len(p)), state.room.clamp_max(len(window.drafts)).view(1)
     behind, drafted = offsets >= v.count, offsets < room
     acceptance = chain_acceptance(window, p)
     # Behind the last draft there is none to keep.
-    kept = pad_end(u[:-1, 0] < acceptance, False) & drafted
+    kept = pad_end(keep[:-1] < acceptance, False) & drafted
     left = torch.cat([residual(p[:-1], window.q), p[-1:]])
     left.index_copy_(0, room, p[room])
-    drafts = torch.where(kept, pad_end(window.drafts, 0), sample(left, u[:, 1]))
+    drafts = torch.where(kept, pad_end(window.drafts, 0), sample(left, redraw))
     v.tokens = torch.where(behind, drafts, v.tokens)
     v.status = torch.where(behind & ~kept & drafted, int(Status.REJECTED), v.status)
     v.acceptance = torch.where(behind, pad_end(acceptance, torch.nan), v.acceptance)
-    v.uniform = torch.where(behind, pad_end(u[:-1, 0], torch.nan), v.uniform)
+    v.uniform = torch.where(behind, pad_end(keep[:-1], torch.nan), v.uniform)
     return v
