@@ -4,7 +4,6 @@ by the probability of its group."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar
 
 import torch
@@ -15,9 +14,12 @@ from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.jacobi_window import JacobiWindowDecoder, SpeculativeSettings
 from engine.decoders.shift import committed_by_residual, most_tokens
 from engine.decoders.speculate import acceptance_probability, speculate
+from engine.models.base import ImageModel
 from engine.numerics.distributions import exact, gather
 from engine.numerics.ranking import rank_keys, ranked_index
-from engine.settings import Withdrawn, knob
+from engine.plan import Plan
+from engine.settings import Sampling, Withdrawn, knob
+from engine.settings import Settings as AnySettings
 from engine.trace.rows import TOP
 
 
@@ -75,9 +77,15 @@ class GSD(JacobiWindowDecoder):
     Settings = GSDSettings
     settings: GSDSettings
 
-    @cached_property
-    def _spread(self) -> Tensor:
-        return spread_of(self.model.codebook)
+    def __init__(
+        self,
+        model: ImageModel,
+        settings: AnySettings | None = None,
+        sampling: Sampling | None = None,
+        plan: Plan | None = None,
+    ) -> None:
+        super().__init__(model, settings, sampling, plan)
+        self._spread = spread_of(model.codebook)
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
         acceptance = group_acceptance(

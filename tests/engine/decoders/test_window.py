@@ -38,7 +38,7 @@ def test_a_lane_that_has_ended_leaves_nothing_to_the_collector(
             super().__init__(*args)
             states.append(weakref.ref(self))
 
-    monkeypatch.setattr("engine.decoders.window.DecodeState", Kept)
+    monkeypatch.setattr(WindowDecoder, "State", Kept)
     model = Toy((2, 3), 4)
     model.static = static
     gc.disable()
