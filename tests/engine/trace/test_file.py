@@ -315,7 +315,7 @@ DAMAGED = [
     (lambda: changed(("order",), data()["order"][:-1]), "no event"),
     (lambda: changed(("order", 5, 0), 99), "no lane"),
     (lambda: changed(("order", 5, 0), -1), "no lane"),
-    (lambda: changed(("order", 5, 0), 0.5), "not what it should be"),
+    (lambda: changed(("order", 0, 0), 0.5), "not what it should be"),
     (lambda: changed(("order", 5, 2), 1), "do not fit its steps"),
     (lambda: changed(("header", "grid"), [4.5, 4]), "not what it should be"),
     (lambda: changed(("header", "grid"), ["4", 4]), "not what it should be"),
