@@ -172,7 +172,7 @@ class DecodeState:
         return self._drawn(purpose, rows, count)
 
     def verify_numbers(self, rows: int) -> VerifyNumbers:
-        """What the next `rows` positions are verified with."""
+        """The uniform numbers that verify the next `rows` positions."""
         u = self._drawn(Purpose.VERIFY, rows, 3)
         return VerifyNumbers(u[:, 0], u[:, 1], u[:, 2])
 
@@ -245,8 +245,8 @@ class DecodeState:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Closes it. Of a decode that raised, numbers that are none would stay in the slot's
-        cache: it is cleared."""
+        """Gives the slot back, emptied after a decode that raised: numbers that are none may be in
+        its cache."""
         if kind is not None and issubclass(kind, Exception):
             self.slot.clear()
         self.close()

@@ -18,8 +18,8 @@ from engine.numerics.randomness import Purpose
 
 
 class Pace(NamedTuple):
-    """How far a row of the picture is behind the one above when it begins, how many rows its
-    window has, and how many rows of the picture advance at once, at most."""
+    """How the rows of a picture advance: each begins `lag` tokens behind the one above and has a
+    window of `width` rows, and at most `most` of them advance at once."""
 
     lag: int
     width: int

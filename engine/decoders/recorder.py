@@ -12,7 +12,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -105,12 +105,6 @@ class StepRecorder:
         return Step(
             state.step, start, after, made.drafter_passes, made.micros, partial(self._table, number)
         )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Puts the rows of all steps together; what they are made of is the lane's, and goes."""

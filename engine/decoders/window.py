@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Hashable, Sequence
+from contextlib import closing
 from functools import partial
 from typing import Any, ClassVar
 
@@ -113,7 +114,7 @@ class WindowDecoder(Decoder):
                     model.uncaptured[self.name] = str(error)
                 return result
 
-        with self.begin(prompt, seed) as state, StepRecorder(self, state) as recorder:
+        with self.begin(prompt, seed) as state, closing(StepRecorder(self, state)) as recorder:
             clock = StepClock(model.device)
             if model.capture and self.captured:
                 graphs = state.slot.graphs = state.slot.graphs or Graphs(model.capture())
