@@ -23,7 +23,7 @@ class VanillaAR(WindowDecoder):
     badge = Badge.IDENTICAL
 
     def propose(self, state: DecodeState) -> Window:
-        return Window(state.drafts[:0], state.q[:0])
+        return Window(*state.nothing_drafted())
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
         return commit_first(state, p, (p.log() + state.gumbel(len(p))).argmax(-1))
@@ -39,8 +39,8 @@ def commit_first(state: DecodeState, p: Tensor, tokens: Tensor) -> Verification:
         tokens=tokens,
         q=p,
         status=status,
-        drafts=torch.full_like(status, -1),
         p=p,
         acceptance=unknown,
         uniform=unknown,
+        drafts=torch.full_like(status, -1),
     )

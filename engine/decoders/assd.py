@@ -79,11 +79,14 @@ class ASSD(WindowDecoder):
             return Window(*draft_ngrams(state, min(self.settings.k, state.draft_limit)))
         count = min(self.settings.k - 1, state.draft_limit)
         if not drafting(state):
-            drafts, q, _ = state.drafts_left(count)
-            return Window(drafts, q)
+            return Window(*state.drafts_left(count)[:2])
         # Copies of the root ask for the positions after the next one; nothing is drafted yet.
-        q = state.q.new_zeros(count, self.model.vocab_size)
-        return Window(state.root.expand(count), q, parents=tuple(range(count + 1)))
+        return Window(
+            *state.nothing_drafted(),
+            nodes=state.root.expand(count),
+            depths=state.offsets(count + 1)[1:],
+            parents=tuple(range(count + 1)),
+        )
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
         if self.settings.drafts == "self" and drafting(state):
@@ -92,7 +95,7 @@ class ASSD(WindowDecoder):
         acceptance = chain_acceptance(window, p)
         verification = speculate(state, window, p, acceptance, redraws=False)
         k = self.settings.k
-        if self.settings.drafts == "self" and len(window.drafts) == k - 1:
+        if self.settings.drafts == "self" and len(p) == k:
             verification.count = verification.count.clamp_max(k - 1)
         return verification
 

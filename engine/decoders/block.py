@@ -1,6 +1,6 @@
 """Block verification (Sun et al., ICLR 2025, arXiv 2403.10444): drafts are tested together.
 
-Shapes: H drafts, V codes.
+Shapes: R rows of a window, V codes.
 """
 
 from __future__ import annotations
@@ -25,22 +25,21 @@ def verify_block(state: DecodeState, window: Window, p: Tensor) -> Verification:
     and depend on earlier passes through their q alone, as redrawn drafts do. It is not exact where
     drafts are kept from pass to pass.
 
-    p [H + 1, V]. The acceptance recorded of a draft is its h.
+    p [R, V]. The acceptance recorded of a draft is its h.
     """
-    drafts, q = window.drafts, window.q
-    H, room = len(drafts), state.room.clamp_max(len(drafts))
-    ratio = gather(p[:-1], drafts).double() / gather(q, drafts).double()
-    walk = torch.cat([ratio.new_zeros(1), ratio.log().cumsum(0)])  # log a, if a had no bound
+    rows, drafts, q = len(p), window.drafts, window.q
+    ratio = gather(p, drafts).double() / gather(q, drafts).double()
+    # log a of each row, if a had no bound: of the drafts before its own.
+    walk = torch.cat([ratio.new_zeros(1), ratio[:-1].log().cumsum(0)])
     a = (walk - walk.cummax(0).values).exp()
-    left = (a[:-1, None].to(p.dtype) * p[:-1] - q).clamp_min(0).sum(-1, dtype=torch.float64)
-    left = torch.cat([left[1:], left.new_zeros(1)])[:H]
+    left = (a[:, None].to(p.dtype) * p - q).clamp_min(0).sum(-1, dtype=torch.float64)
+    behind, left = a.roll(-1), left.roll(-1)  # of the row behind each
     # Where a draft is certain and p = q behind it, the fraction is 0 / 0: it passes.
-    h = torch.where(a[1:] < 1, left / (left + 1 - a[1:]), 1.0)
-    offsets = state.offsets(H)
-    h = torch.where(offsets + 1 < room, h, a[1:])
-    accept = state.verify_numbers(H + 1).accept[:-1]
-    failed = (accept >= h) | (offsets >= room)
-    first = H - failed.flip(0).int().cumprod(0).sum()
+    h = torch.where(behind < 1, left / (left + 1 - behind), 1.0)
+    offsets, room = state.offsets(rows), state.room.clamp_max(rows - 1)
+    h = torch.where(offsets + 1 < room, h, behind)
+    failed = (state.verify_numbers(rows).accept >= h) | (offsets >= room)
+    first = rows - failed.flip(0).int().cumprod(0).sum()
 
     def replacement(draft: Tensor, p: Tensor, q: Tensor) -> Tensor:
         return residual(a[first.view(1)].to(p.dtype)[:, None] * p, q)

@@ -3,8 +3,7 @@
 Of many steps it takes hardly longer than of one, since most of it is the launching of operations;
 StepRecorder says how many are collected together.
 
-Shapes: N steps, R rows of all of them, one step's after another's, Q those of them that have a q, V
-codes.
+Shapes: N steps, R rows of all of them, one step's after another's, V codes.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.clock import to_host
-from engine.decoders.decode_state import DecodeState, Verification, Window
+from engine.decoders.decode_state import DecodeState, Diagnostics, Verification, Window
 from engine.models.base import host_rows
 from engine.numerics.distributions import gather, total_variation
 from engine.trace import Status
@@ -43,14 +42,24 @@ class Observation:
 
     window: Window
     verification: Verification
+    details: Diagnostics
 
     def to_host(self) -> Observation:
         return self  # it is there
 
+    @staticmethod
+    def of(window: Window, verification: Verification) -> Observation:
+        """The details are values, and hold on to nothing that the rule walked through."""
+        details = verification.diagnostics()
+        return Observation(window, replace(verification, diagnostics=Diagnostics), details)
+
     @property
     def bytes(self) -> int:
-        """About what it keeps in memory."""
-        return self.verification.p.nbytes + self.window.q.nbytes
+        """What its tensors keep in memory."""
+        parts = self.window, self.verification, self.details
+        held = [getattr(part, each.name) for part in parts for each in fields(part)]
+        tensors = [each for each in held if isinstance(each, Tensor)]
+        return sum({each.data_ptr(): each.nbytes for each in tensors}.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,22 +140,22 @@ class Packed:
 
 class _Rows:
     """The rows of some steps of one lane, [R] one step's after another's. `places` are their
-    positions, where these do not follow one another. `with_q` are those that
-    have a q [Q, V]; compared, x and i are their p, their draft, and its number in its window.
-    `judged`: rows whose draft has a place in the picture; `tested`: those of which a test committed
-    something."""
+    positions, where these do not follow one another. `q` [R, V] is 0 where nothing was drafted;
+    None: no step drafted anything. `i`: a row's number in its step; `inside`: rows before the
+    picture's last position, which is never drafted; `judged`: those of them with a draft; `tested`:
+    those of which a test committed something."""
 
     def __init__(
         self, state: DecodeState, observations: Sequence[Observation], starts: Tensor
     ) -> None:
         made = [each.verification for each in observations]
-        self.details = [verification.diagnostics() for verification in made]
+        self.details = [each.details for each in observations]
         qs = [
             each.window.q if detail.q is None else detail.q
             for each, detail in zip(observations, self.details, strict=True)
         ]
-        heights, sizes = list(map(len, qs)), [len(each.tokens) for each in made]
-        self.first, self.first_q = _first(sizes), _first(heights)
+        sizes = [len(each.tokens) for each in made]
+        self.first = _first(sizes)
 
         def joined(name: str) -> Tensor:
             return _cat([getattr(verification, name) for verification in made])
@@ -156,35 +165,26 @@ class _Rows:
             return _cat([number.expand(size) for number, size in zip(numbers, sizes, strict=True)])
 
         counts = [verification.count for verification in made]
-        self.counts, self.p, self.q = torch.stack(counts), joined("p"), _cat(qs)
-        offsets = _cat([state.offsets(size) for size in sizes])
+        self.counts, self.p = torch.stack(counts), joined("p")
+        self.sizes, self.q = sizes, _given(qs, sizes)
+        self.i = _cat([state.offsets(size) for size in sizes])
         own = made[0].places is not None  # of one lane all have them, or none
-        places = joined("places") if own else offsets + each_row(starts.unbind())
+        places = joined("places") if own else self.i + each_row(starts.unbind())
         self.places = places if own else None
         last = state.plan.length - 1
-        inside, positions = places < last, places.clamp_max(last)
+        self.inside, positions = places < last, places.clamp_max(last)
         forced = state.forced(positions)
-        free = inside if forced is None else inside & ~forced
-        self.judged = inside & (joined("drafts") >= 0)
-        self.tested = self.judged & free & (offsets < each_row(counts))
-        self.drafts = torch.where(self.judged, joined("drafts"), 0)
+        drafts = _cat([_drafts(each) for each in observations])
+        self.judged = self.inside & (drafts >= 0)
+        free = self.judged if forced is None else self.judged & ~forced
+        self.tested = free & (self.i < each_row(counts))
+        self.drafts = torch.where(self.judged, drafts, 0)
         self.tokens = state.ids(joined("tokens"), positions)
         self.status = joined("status")
         if forced is not None:
             self.status = torch.where(forced, int(Status.FORCED), self.status)
-        self.acceptance = torch.where(inside, joined("acceptance"), torch.nan)
+        self.acceptance = torch.where(self.judged, joined("acceptance"), torch.nan)
         self.uniform = torch.where(free, joined("uniform"), torch.nan)
-        self.with_q = _with_q(self.first, heights)
-        self.x, self.i, self.compared = (
-            rows[self.with_q] for rows in (self.drafts, offsets, self.p)
-        )
-        self.inside = inside
-
-    def spread(self, values: Tensor) -> Tensor:
-        """Values [Q, n] as those of all rows, 0 for those without a q."""
-        every = values.new_zeros(len(self.drafts), values.shape[1])
-        every[self.with_q] = values
-        return every
 
 
 def collect(
@@ -194,34 +194,24 @@ def collect(
     static shapes, of one step: all its rows are computed then, and else those alone that are
     recorded."""
     rows = _Rows(state, observations, starts)
-
     chosen = partial(host_rows, state.model)
     p, q, most = rows.p, rows.q, min(TOP, rows.p.shape[-1])
-    (top_p, tokens_p), (top_q, tokens_q) = p.topk(most), q.topk(most)
-    # All that there is of rows with a q alone, as one tensor: whole numbers fit a float32.
-    columns = (
-        top_q,
-        tokens_q.to(p.dtype),
-        total_variation(rows.compared, q)[:, None],
-        gather(q, rows.x)[:, None],
-        _shift(rule, rows, chosen(rows.tested[rows.with_q]))[:, None],
-    )
-    top_q, tokens_q, *others = torch.split(
-        rows.spread(torch.cat(columns, 1)), [most, most, 1, 1, 1], 1
-    )
-    tv, q_of_draft, shift = (column[:, 0] for column in others)
-    top_q = top_q * rows.inside[:, None]
-    has_q = top_q[:, 0] > 0
-    shares = [
-        top_p[:, 0],
-        torch.where(has_q, top_q[:, 0], torch.nan),
-        torch.where(has_q, tv, torch.nan),
-        rows.acceptance,
-        rows.uniform,
-        torch.where(rows.judged, gather(p, rows.drafts), torch.nan),
-        torch.where(rows.judged, q_of_draft, torch.nan),
-        torch.where(rows.tested, shift, torch.nan),
-    ]
+    top_p, tokens_p = p.topk(most)
+    unknown = torch.full_like(top_p[:, 0], torch.nan)
+    top_q, tokens_q, drafted = torch.zeros_like(top_p), torch.zeros_like(tokens_p), [unknown] * 5
+    if q is not None:
+        top_q, tokens_q = q.topk(most)
+        top_q = top_q * rows.inside[:, None]
+        has_q = top_q[:, 0] > 0
+        drafted = [
+            torch.where(has_q, top_q[:, 0], torch.nan),
+            torch.where(has_q, total_variation(p, q), torch.nan),
+            torch.where(rows.judged, gather(p, rows.drafts), torch.nan),
+            torch.where(rows.judged, gather(q, rows.drafts), torch.nan),
+            torch.where(rows.tested, _shift(rule, rows, q, chosen(rows.tested)), torch.nan),
+        ]
+    top1_q, tv, *of_draft = drafted
+    shares = [top_p[:, 0], top1_q, tv, rows.acceptance, rows.uniform, *of_draft]
     last = rows.counts - 1 + rows.first
     replaced = (rows.status == int(Status.RESAMPLED)) & rows.judged & ~rows.uniform.isnan()
     replaced = replaced[last]
@@ -239,7 +229,7 @@ def collect(
             "top_shares": _padded(torch.stack([top_p, top_q], 1)),
             "replaced": replaced,
             "support": _support(rows, last, chosen(replaced)),
-            "groups": _groups(rule, rows, chosen(~rows.uniform[rows.with_q].isnan())),
+            "groups": _groups(rule, rows, chosen(~rows.uniform.isnan())),
             "candidates": _wide(candidates) if candidates else p.new_zeros(0, 0, 6),
         }
         | ({} if rows.places is None else {"places": rows.places}),
@@ -247,15 +237,13 @@ def collect(
     )
 
 
-def _shift(rule: Rule, rows: _Rows, chosen: slice | Tensor) -> Tensor:
-    """The shift [Q] of each draft's test, 0 where it is not computed."""
-    given = _given([detail.shift for detail in rows.details])
+def _shift(rule: Rule, rows: _Rows, q: Tensor, chosen: slice | Tensor) -> Tensor:
+    """The shift [R] of each draft's test, 0 where it is not computed."""
+    given = _given([detail.shift for detail in rows.details], rows.sizes)
     if given is not None:
         return given.to(rows.p.dtype)
-    found = rows.p.new_zeros(len(rows.x))
-    tests = (
-        torch.split(values[chosen], TESTS_AT_ONCE) for values in (rows.compared, rows.q, rows.i)
-    )
+    found = rows.p.new_zeros(len(q))
+    tests = (torch.split(values[chosen], TESTS_AT_ONCE) for values in (rows.p, q, rows.i))
     if parts := [rule.shift(*test) for test in zip(*tests, strict=True)]:
         found[chosen] = _cat(parts).to(found.dtype)
     return found
@@ -264,33 +252,46 @@ def _shift(rule: Rule, rows: _Rows, chosen: slice | Tensor) -> Tensor:
 def _groups(rule: Rule, rows: _Rows, chosen: slice | Tensor) -> Tensor:
     """Of each row's draft, as `Rule.groups` gives them, with a count of 0 where there is none; of
     no row where the rule has no groups."""
-    found = _given([detail.groups for detail in rows.details])
-    if found is None:
-        some = rule.groups(rows.compared[chosen], rows.q[chosen], rows.x[chosen])
-        if some is None:
-            return rows.p.new_zeros(0, 0)
-        found = some.new_zeros(len(rows.x), some.shape[1])
-        found[chosen] = some
-    return rows.spread(found)
+    found = _given([detail.groups for detail in rows.details], rows.sizes)
+    if found is not None:
+        return found
+    q = rows.p if rows.q is None else rows.q  # without a draft no row is looked at
+    some = rule.groups(rows.p[chosen], q[chosen], rows.drafts[chosen])
+    if some is None:
+        return rows.p.new_zeros(0, 0)
+    found = some.new_zeros(len(rows.p), some.shape[1])
+    found[chosen] = some
+    return found
 
 
-def _given(parts: Sequence[Tensor | None]) -> Tensor | None:
-    """What the rule gave for the drafts of each step, as one; None where it gave nothing."""
-    some = next((part for part in parts if part is not None), None)
+def _drafts(observation: Observation) -> Tensor:
+    """What a step verified at each row's position, -1 for nothing."""
+    if observation.verification.drafts is not None:
+        return observation.verification.drafts
+    return F.pad(observation.window.drafts[:-1], (0, 1), value=-1)
+
+
+def _given(parts: Sequence[Tensor | None], sizes: Sequence[int]) -> Tensor | None:
+    """What there is of each step's rows, as one, 0 for steps of which there is nothing; None where
+    there is nothing at all."""
+    some = next((part for part in parts if part is not None and len(part)), None)
     if some is None:
         return None
-    empty = some[:0]  # of steps without drafts
-    return _cat([empty if part is None else part for part in parts])
+    return _cat(
+        [
+            some.new_zeros(size, *some.shape[1:]) if part is None or not len(part) else part
+            for part, size in zip(parts, sizes, strict=True)
+        ]
+    )
 
 
 def _support(rows: _Rows, last: Tensor, chosen: slice | Tensor) -> Tensor:
     """Tokens, p and q [N, 3, up to SUPPORT] of each step's last committed row, on the tokens that
     hold most of p and q, the draft among them; of the chosen steps alone, else 0."""
-    if not len(rows.q):
+    if rows.q is None:
         return rows.p.new_zeros(len(last), 3, 0)
     at = last[chosen]
-    behind = (rows.counts - 1 + rows.first_q).clamp_max(len(rows.q) - 1)
-    p, q = rows.p[at], rows.q[behind[chosen]]
+    p, q = rows.p[at], rows.q[at]
     weight = (p + q).scatter(-1, rows.drafts[at][:, None], 3.0)
     tokens = weight.topk(min(SUPPORT, p.shape[-1]), sorted=False).indices
     found = p.new_zeros(len(last), 3, tokens.shape[-1])
@@ -318,11 +319,3 @@ def _cat(parts: Sequence[Tensor]) -> Tensor:
 def _first(sizes: Sequence[int]) -> Tensor | int:
     """Where each step's rows begin; with one step it is no copy from the host."""
     return 0 if len(sizes) == 1 else torch.from_numpy(np.cumsum([0, *sizes[:-1]]))
-
-
-def _with_q(first: Tensor | int, heights: Sequence[int]) -> slice | Tensor:
-    """The rows that have a q, the `heights` first ones of each step; of one step as a slice, which
-    copies nothing."""
-    if isinstance(first, int):
-        return slice(heights[0])
-    return torch.cat([torch.arange(n) + begin for begin, n in zip(first, heights, strict=True)])

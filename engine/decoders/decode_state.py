@@ -1,7 +1,7 @@
 """What the window loop, the rules and the recorder share: one decode's state, its window of drafts,
 and what a rule made of them.
 
-Shapes: H drafts, N nodes of a tree, V codes.
+Shapes: R rows of a pass, N nodes of a tree, V codes.
 """
 
 from __future__ import annotations
@@ -41,14 +41,16 @@ class VerifyNumbers(NamedTuple):
 
 @dataclass(slots=True)
 class Window:
-    """Drafts [H] for positions n, n + 1, .. and the distributions q [H, V] they were drawn from.
+    """What a pass verifies: of each row the draft for the position that it asks for, `drafts` [R],
+    and the distribution that it was drawn from, q [R, V]. The last row's position has no draft: its
+    q is 0, its token means nothing. A pass that drafts nothing has no rows here.
 
-    In a tree they are one of its paths, or none, and the rows behind the root are its `nodes` [N],
-    tokens at `depths` [N] below the root; `parents` are the rows that its 1 + N rows follow. In an
-    infilling a node gives the distribution at its depth, whatever it follows.
+    Each row of a chain reads the draft of the row before. In a tree the drafts are one of its
+    paths, or none, and the rows behind the root are its `nodes` [N], tokens at `depths` [N] below
+    the root; `parents` are the rows that its 1 + N rows follow. In an infilling a node gives the
+    distribution at its depth, whatever it follows.
 
-    A decoder that draws several rows of the picture at once lays out the pass itself, as `rows`:
-    its drafts, if it has any, are those of the positions that the rows ask for.
+    A decoder that draws several rows of the picture at once lays out the pass itself, as `rows`.
     """
 
     drafts: Tensor
@@ -65,8 +67,8 @@ class Diagnostics:
     `WindowDecoder.groups` and `shift` say it.
 
     candidates [levels, K, 6]: token, p, q, acceptance probability, uniform, and 1 where it was
-    tried. Where the window has no drafts of its own: q [H, V], what those on the path were drawn
-    from, shift [H], of their nodes' tests, and groups [H, 3 + up to TOP]: of each draft's group
+    tried. Where the window has no drafts of its own: q [R, V], what those on the path were drawn
+    from, shift [R], of their nodes' tests, and groups [R, 3 + up to TOP]: of each draft's group
     (GSD) or neighbourhood (LANTERN) how many tokens, the two masses (under p and q) whose ratio is
     the acceptance probability, and the nearest tokens, the draft first, -1 for none; of typical
     acceptance, for the draft alone, p(x) and the threshold.
@@ -80,22 +82,23 @@ class Diagnostics:
 
 @dataclass(slots=True)
 class Verification:
-    """What a decoder's rule made of a window; on the device, row i for position n + i, H + 1 rows.
+    """What a decoder's rule made of a window; on the device, row i for position n + i, R rows.
 
     `tokens` are the committed ones, then the drafts of the next window, each of which is now a
-    sample of its row of `q` [H + 1, V]. `path` are the window rows that lead to the committed
-    positions; None: row i leads to position n + i. `places`: which positions the rows are for,
-    where they do not follow one another.
+    sample of its row of `q` [R, V]. `acceptance` and `uniform` mean nothing where there is no
+    draft. `drafts` are what was verified, -1 for nothing; None: the window's. `path` are the window
+    rows that lead to the committed positions; None: row i leads to position n + i. `places`: which
+    positions the rows are for, where they do not follow one another.
     """
 
     count: Tensor  # committed positions, 0-dim
     tokens: Tensor
     q: Tensor
     status: Tensor  # a Status each
-    drafts: Tensor  # what was verified, -1 for nothing
-    p: Tensor  # the model's distribution at each position [H + 1, V]
+    p: Tensor  # the model's distribution at each position [R, V]
     acceptance: Tensor  # probability that the rule accepts this very draft; NaN: not verified
     uniform: Tensor  # the number drawn against it; NaN: the rule did not come to it
+    drafts: Tensor | None = None
     path: Tensor | None = None
     redraws: bool = True  # whether positions behind the committed ones keep or get a draft
     places: Tensor | None = None  # the picture's length of what is none
@@ -203,7 +206,7 @@ class DecodeState:
         if window.rows is not None:
             return window.rows
         if window.nodes is None or window.depths is None:
-            tokens, asked = window.drafts, self.positions(len(window.drafts) + 1)
+            tokens, asked = window.drafts[:-1], self.positions(max(1, len(window.drafts)))
         else:
             below = (self.n + window.depths).clamp_max(self.plan.length - 1)
             tokens, asked = window.nodes, torch.cat([self.positions(1), below])
@@ -224,13 +227,19 @@ class DecodeState:
         return torch.where(ids >= 0, ids, tokens)
 
     def drafts_left(self, count: int) -> tuple[Tensor, Tensor, Tensor]:
-        """The first `count` drafts that the last step left, [count], their q [count, V], and bool
-        [count], which of them exist: the others mean nothing."""
-        rows = self._offsets[:count] + self.count
+        """The first `count` drafts that the last step left, as a window's rows: drafts
+        [count + 1], their q, and bool, which of them exist. Of the others, and in the last row, the
+        q is 0 and the token means nothing."""
+        rows = self._offsets[: count + 1] + self.count
         last = len(self.drafts) - 1
         there = rows <= last
+        there[-1:].zero_()
         rows = rows.clamp_max(last)
-        return self.drafts[rows], self.q[rows], there
+        return self.drafts[rows], self.q[rows] * there[:, None], there
+
+    def nothing_drafted(self) -> tuple[Tensor, Tensor]:
+        """The drafts and q of a pass that verifies nothing."""
+        return self.drafts[:0], self.q[:0]
 
     def kept(self, path: list[int]) -> Sequence[int]:
         """The window rows that stay in the cache: those on the path to what was committed."""

@@ -25,4 +25,4 @@ class FixedPoint(JacobiWindowDecoder):
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
         y = (p.log() + state.gumbel(len(p))).argmax(-1)
-        return commit_agreeing(state, window, p, y, torch.full_like(window.q[:, 0], torch.nan))
+        return commit_agreeing(state, window, p, y, torch.full_like(p[:, 0], torch.nan))

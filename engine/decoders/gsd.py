@@ -89,7 +89,7 @@ class GSD(JacobiWindowDecoder):
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
         acceptance = group_acceptance(
-            p[:-1], window.q, window.drafts, self.model.codebook, self.settings, self._spread
+            p, window.q, window.drafts, self.model.codebook, self.settings, self._spread
         )
         return speculate(state, window, p, acceptance)
 

@@ -9,7 +9,7 @@ from torch import Tensor
 from engine.decoders.base import Badge
 from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.jacobi_window import JacobiWindowDecoder
-from engine.decoders.speculate import chain_status, count_leading, pad_end
+from engine.decoders.speculate import chain_status, count_leading
 from engine.numerics.distributions import gather, sample
 from engine.numerics.randomness import Purpose
 
@@ -29,23 +29,22 @@ class Jacobi(JacobiWindowDecoder):
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
         u = state.uniform(Purpose.VERIFY, len(p), 1)
-        return commit_agreeing(state, window, p, sample(p, u[:, 0]), gather(p[:-1], window.drafts))
+        return commit_agreeing(state, window, p, sample(p, u[:, 0]), gather(p, window.drafts))
 
 
 def commit_agreeing(
     state: DecodeState, window: Window, p: Tensor, y: Tensor, acceptance: Tensor
 ) -> Verification:
-    """Commits y up to and including the first position where draft and y [H + 1] differ: that far
-    every row of p was computed on a final prefix. The remaining y are the next drafts."""
-    room = state.room.clamp_max(len(window.drafts))
-    first = count_leading(window.drafts == y[:-1], room)
+    """Commits y up to and including the first position where draft and y [R] differ: that far every
+    row of p was computed on a final prefix. The remaining y are the next drafts."""
+    room = state.room.clamp_max(len(p) - 1)
+    first = count_leading(window.drafts == y, room)
     return Verification(
         first + 1,
         y,
         p,
         chain_status(first, len(p), room),
-        pad_end(window.drafts, -1),
         p,
-        pad_end(acceptance, torch.nan),
+        acceptance,
         uniform=torch.full_like(p[:, 0], torch.nan),  # a draft is compared with y, not with u
     )

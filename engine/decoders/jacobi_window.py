@@ -17,7 +17,7 @@ from torch import Tensor
 from engine.decoders.decode_state import DecodeState, Window
 from engine.decoders.window import WindowDecoder
 from engine.models.base import MAX_ROWS
-from engine.numerics.distributions import sample
+from engine.numerics.distributions import gather, sample
 from engine.numerics.randomness import Purpose
 from engine.settings import SettingError, Settings, knob
 
@@ -100,29 +100,37 @@ class JacobiWindowDecoder(WindowDecoder):
             fresh = self.settings.fresh
         drafts, q, there = state.drafts_left(count)
         new = initial_tokens(state, drafts, there, self.settings.init)
-        return Window(*fill_up(state, drafts, q, there, new, fresh))
+        drafted = state.offsets(len(drafts)) < count
+        return Window(*fill_up(state, drafts, q, there, new, drafted, fresh))
 
 
 def fill_up(
-    state: DecodeState, drafts: Tensor, q: Tensor, there: Tensor, new: Tensor, fresh: str
+    state: DecodeState,
+    drafts: Tensor,
+    q: Tensor,
+    there: Tensor,
+    new: Tensor,
+    drafted: Tensor,
+    fresh: str,
 ) -> tuple[Tensor, Tensor]:
-    """Drafts [H] and their q [H, V]; where no draft is `there`, it is a `new` one. The q of a new
-    draft is one-hot or, where `fresh` says so and no token is forced, uniform. Either keeps a
-    lossless rule lossless: a token drawn uniformly is a sample of the uniform distribution, and any
-    token is one of its own one-hot distribution."""
-    drafts = torch.where(there, drafts, new)
+    """The drafts [R] of a window and their q [R, V], which is 0 where no draft is `there`: a `new`
+    one then, in the rows that are `drafted`. The q of a new draft is one-hot or, where `fresh` says
+    so and no token is forced, uniform. Either keeps a lossless rule lossless: a token drawn
+    uniformly is a sample of the uniform distribution, and any token is one of its own one-hot
+    distribution."""
+    drafts = torch.where(there, drafts, torch.where(drafted, new, 0))
+    certain = drafted & ~there
     if fresh == "uniform":
-        q = torch.where(there[:, None], q, 1 / q.shape[-1])
-        if not state.plan.has_forced:
-            return drafts, q
-        there = there | (state.forced_ids[state.positions(len(drafts))] < 0)
-    q = q * there[:, None]
-    chance = torch.where(there[:, None], q.gather(-1, drafts[:, None]), 1.0)
-    return drafts, q.scatter_(-1, drafts[:, None], chance)
+        forced = state.forced(state.positions(len(drafts)))
+        even = certain if forced is None else certain & ~forced
+        q = torch.where(even[:, None], 1 / q.shape[-1], q)
+        certain = certain & ~even
+    chance = torch.where(certain, 1.0, gather(q, drafts))
+    return drafts, q.scatter(-1, drafts[:, None], chance[:, None])
 
 
 def initial_tokens(state: DecodeState, drafts: Tensor, there: Tensor, scheme: str) -> Tensor:
-    """A token [H] for each of the next positions; `fill_up` takes those of positions where no draft
+    """A token [R] for each of the next positions; `fill_up` takes those of positions where no draft
     is `there`, which come behind the kept drafts.
 
     Horizontal: from the left neighbour, which in a run of new tokens is the last known token for
@@ -133,7 +141,7 @@ def initial_tokens(state: DecodeState, drafts: Tensor, there: Tensor, scheme: st
     positions = state.positions(len(drafts))
     u = state.uniform(Purpose.FRESH, len(drafts), 1)[:, 0]
     tokens = (u * state.model.vocab_size).long()
-    if scheme != "random" and len(drafts):
+    if scheme != "random":
         known, stride = state.n + there.sum(), state.plan.stride
         if scheme.startswith("horizontal"):
             source = torch.where(positions % stride == 0, -1, known - 1)

@@ -162,7 +162,7 @@ class Lantern(JacobiWindowDecoder):
         left = self.plan.length - state.frontier - 1  # the drafter's cache has no place behind it
         depth = min(self.settings.depth, left) if state.path else 0
         if not depth:
-            return Window(state.drafts[:0], state.q[:0])
+            return Window(*state.drafts_left(0)[:2])
         start = state.frontier - len(state.path)
         committed = state.offsets(state.frontier)[start:]
         logits = eagle.extend(state.ctx, state.path, state.ids(state.tokens[committed], committed))
@@ -183,7 +183,7 @@ class Lantern(JacobiWindowDecoder):
             drafted = logits_to_probs(logits[None], self.sampling, state.forced(position))
             tokens.append(sample(drafted, u))
             q.append(drafted)
-        return Window(torch.cat(tokens), torch.cat(q))
+        return Window(torch.cat([*tokens, tokens[-1]]), torch.cat([*q, torch.zeros_like(q[-1])]))
 
     def _tree(self, state: DecodeState, eagle: Drafter, logits: Tensor, depth: int) -> DraftTree:
         """The drafter's tree; `logits` [V] are those of its first tokens."""
@@ -202,7 +202,7 @@ class Lantern(JacobiWindowDecoder):
         if isinstance(window, DraftTree):
             return self._verify_tree(state, window, p)
         x = window.drafts
-        acceptance = neighbourhood_acceptance(p[:-1], window.q, x, self._nearest(x), self.settings)
+        acceptance = neighbourhood_acceptance(p, window.q, x, self._nearest(x), self.settings)
         # An EAGLE network drafts anew from what was committed.
         jacobi = self.eagle is None
         return speculate(state, window, p, acceptance, self._replacement, redraws=jacobi)

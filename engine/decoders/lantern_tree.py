@@ -17,7 +17,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.decoders.decode_state import Diagnostics, Verification, Window
-from engine.decoders.speculate import pad_end
 from engine.numerics.distributions import exact, gather, one_hot, sample, total_variation
 from engine.trace import Status
 
@@ -166,11 +165,12 @@ class TreeWalk:
         """After all levels; u [levels + 1] samples the last token."""
         rows, end = torch.tensor(self.path, device=self.p.device), self.accepted
         i = torch.arange(len(rows), device=rows.device)
-        drafts, p = pad_end(self.tree.nodes[rows[1:] - 1], -1), self.p[rows]
+        drafts, p = _and_end(self.tree.nodes[rows[1:] - 1], -1), self.p[rows]
         status = torch.where(i < end, int(Status.ACCEPTED), int(Status.DROPPED))
         status[end] = int(Status.RESAMPLED if end < len(self.levels) else Status.FRESH)
         acceptance = torch.stack([level.acceptance[level.child] for level in self.levels])
         uniform = torch.stack([level.u[level.child] for level in self.levels])
+        uniform = torch.where(i[:-1] <= end, uniform, torch.nan)
         return Verification(
             count=torch.full_like(rows[0], end + 1),
             tokens=torch.where(
@@ -178,17 +178,17 @@ class TreeWalk:
             ),
             q=p,
             status=status,
-            drafts=drafts,
             p=p,
-            acceptance=pad_end(acceptance, torch.nan),
-            uniform=pad_end(torch.where(i[:-1] <= end, uniform, torch.nan), torch.nan),
+            acceptance=_and_end(acceptance),
+            uniform=_and_end(uniform),
+            drafts=drafts,
             path=rows,
             redraws=False,
         )
 
     def diagnostics(self, groups: Callable[[Tensor, Tensor, Tensor], Tensor]) -> Diagnostics:
         """The candidates tried at each level, and the groups, by `groups(p, q, drafts)`, of the
-        drafts shown: p [H, V] is what earlier rejections left."""
+        drafts shown: p is what earlier rejections left."""
         candidates, most = list[Tensor](), max(len(level.u) for level in self.levels)
         for level in self.levels:
             tried = torch.arange(len(level.u), device=level.u.device) < level.tried
@@ -199,7 +199,8 @@ class TreeWalk:
         p = torch.stack([level.targets[level.child] for level in self.levels])
         drafts = torch.stack([level.tokens[level.child] for level in self.levels])
         q = one_hot(drafts, p.shape[-1])
-        return Diagnostics(torch.stack(candidates), q, self.shift(), groups(p, q, drafts))
+        shown = [_and_end(values) for values in (q, self.shift(), groups(p, q, drafts))]
+        return Diagnostics(torch.stack(candidates), *shown)
 
     def shift(self) -> Tensor:
         """TV(p', p) [levels], float64, of the nodes of the path. Given the drafts x_1, x_2, .. of a
@@ -214,3 +215,8 @@ class TreeWalk:
             committed.scatter_add_(-1, level.tokens, reached * acceptance)
             shifts.append(total_variation(committed, exact(self.p[row])))
         return torch.stack(shifts)
+
+
+def _and_end(values: Tensor, end: float = 0) -> Tensor:
+    """Values [levels, ..] of a path's drafts, and for its last row, which has none, `end`."""
+    return torch.cat([values, torch.full_like(values[:1], end)])

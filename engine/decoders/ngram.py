@@ -21,14 +21,15 @@ NEIGHBOURS = ((0, -1), (-1, 0), (0, 1), (1, 0))  # rows and columns from a cell:
 
 
 def draft_ngrams(state: DecodeState, count: int) -> tuple[Tensor, Tensor]:
-    """Drafts [count] for the next positions of an infilling and their distributions [count, V]."""
+    """A window's rows for the next positions of an infilling: drafts [count + 1], and the
+    distributions they were drawn from."""
     model, plan, device = state.model, state.plan, state.tokens.device
     assert plan.infilling is not None
     codes = torch.tensor(plan.infilling.known, device=device)
     cells = torch.tensor(plan.cells, device=device)
     codes[cells[: state.frontier]] = state.tokens[: state.frontier]
     u = state.uniform(Purpose.DRAFT, count, 1)
-    drafts, q = codes.new_zeros(count), state.q.new_zeros(count, model.vocab_size)
+    drafts, q = codes.new_zeros(count + 1), state.q.new_zeros(count + 1, model.vocab_size)
     tables = _Bigrams(codes.view(model.grid), model.vocab_size)
     for i, cell in enumerate(cells[state.frontier : state.frontier + count].tolist()):
         q[i] = tables.distribution(cell, codes)

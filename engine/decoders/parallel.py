@@ -53,13 +53,14 @@ class Parallel(Unverified):
         sampled, end = ends[state.step], ends[state.step + 1]
         unread, beside = sampled - state.frontier, end - sampled - 1
         drafts, q, _ = state.drafts_left(unread)
+        drafts = drafts[:-1]
         # Beside the chain's last row, copies of it ask for the positions behind its own.
         last = torch.cat([state.root, drafts])[-1:].expand(beside)
         chain = range(unread + 1)
         copies = range(unread + 1, unread + 1 + beside)
         parents = [max(0, row - 1) for row in chain] + [unread - 1 if unread else r for r in copies]
         return Window(
-            torch.cat([drafts, torch.full_like(last, -1)]),
+            torch.cat([drafts, drafts.new_full((1 + beside,), -1)]),
             torch.cat([q, q.new_zeros(beside, q.shape[-1])]),
             nodes=torch.cat([drafts, last]),
             depths=state.offsets(unread + 1 + beside)[1:],
@@ -67,7 +68,7 @@ class Parallel(Unverified):
         )
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
-        drafts = torch.cat([window.drafts, window.drafts.new_full((1,), -1)])
+        drafts = window.drafts
         offsets, unread = state.offsets(len(p)), (drafts >= 0).sum()
         ended = state.room < len(p)  # the last round
         count = torch.where(ended, len(p), unread + 1)
@@ -78,11 +79,14 @@ class Parallel(Unverified):
             tokens=torch.where(offsets < unread, drafts, sample(p, u)),
             q=p,
             status=torch.where(offsets < unread, int(Status.ACCEPTED), status),
-            drafts=drafts,
             p=p,
             acceptance=torch.where(offsets < unread, 1.0, torch.nan),
             uniform=torch.full_like(p[:, 0], torch.nan),
         )
+
+    def sampled_from(self, window: Window, verification: Verification) -> Tensor:
+        accepted = verification.status == Status.ACCEPTED
+        return torch.where(accepted[:, None], window.q, verification.p)
 
 
 @functools.lru_cache(maxsize=64)

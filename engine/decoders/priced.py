@@ -14,7 +14,6 @@ from engine.decoders.window import WindowDecoder
 from engine.models.likelihood import windows
 from engine.numerics.distributions import exact, logits_to_probs, total_variation
 from engine.plan import Plan
-from engine.trace import Status
 
 
 class Priced(WindowDecoder):
@@ -69,9 +68,3 @@ class Unverified(Priced):
     def committed(self, p: Tensor, q: Tensor, i: Tensor) -> Tensor:
         """Every draft is accepted: q."""
         return exact(q)
-
-    def sampled_from(self, window: Window, verification: Verification) -> Tensor:
-        q, p = window.q, verification.p
-        drafted = (verification.status == Status.ACCEPTED)[:, None]
-        q = torch.cat([q, q.new_zeros(len(p) - len(q), p.shape[1])])
-        return torch.where(drafted, q, p)

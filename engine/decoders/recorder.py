@@ -64,13 +64,13 @@ class StepRecorder:
         self, state: DecodeState, window: Window, verification: Verification
     ) -> Observation | Packed:
         """What a step leaves to be recorded. Its operations may be captured in a graph."""
-        seen = Observation(window, verification)
+        seen = Observation.of(window, verification)
         return collect(self._rule, state, [seen], state.n.view(1)) if self._at_once else seen
 
     def step(
         self,
         seen: Observation | Packed,
-        window: Window,
+        window_rows: int,
         verification: Verification,
         count: int,
         seconds: Seconds,
@@ -81,7 +81,6 @@ class StepRecorder:
         start = state.frontier - count
         self._check(seen, verification, start, count)
         rows = len(verification.tokens)
-        nodes = window.drafts if window.nodes is None else window.nodes
         before_end = min(state.plan.length - start, rows)
         made = _Made(
             seen,
@@ -90,7 +89,7 @@ class StepRecorder:
             before_end if state.touched is None else state.touched,
             verification.redraws,
             state.step,
-            1 + len(nodes),
+            window_rows,
             count,
             state.drafter_passes,
             seconds.micros,

@@ -68,13 +68,13 @@ class RelaxedSJD(JacobiWindowDecoder):
         x = window.drafts
         if self.settings.relax == "typical":
             return self._verify_typical(state, window, p)
-        raised = self._raised(gather(p[:-1], x), state.offsets(len(x)))
+        raised = self._raised(gather(p, x), state.offsets(len(x)))
         acceptance = acceptance_probability(raised, gather(window.q, x))
         return speculate(state, window, p, acceptance)
 
     def _verify_typical(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
-        mass = gather(p[:-1], window.drafts)
-        threshold = typical_threshold(p[:-1], self.settings.eps)[:, 0]
+        mass = gather(p, window.drafts)
+        threshold = typical_threshold(p, self.settings.eps)[:, 0]
         acceptance = (mass > threshold).to(p.dtype)
         return speculate(state, window, p, acceptance, lambda draft, p, q: p)
 

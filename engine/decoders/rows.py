@@ -13,10 +13,10 @@ from engine.decoders.decode_state import DecodeState, Diagnostics, Rows, Verific
 from engine.decoders.front_state import FrontState, Pace, fronts_of
 from engine.decoders.jacobi_window import fill_up
 from engine.decoders.priced import Priced
-from engine.decoders.speculate import acceptance_probability
+from engine.decoders.speculate import chain_acceptance
 from engine.fronts import ELSEWHERE
 from engine.models.base import MAX_ROWS, ImageModel
-from engine.numerics.distributions import exact, gather, residual, sample
+from engine.numerics.distributions import exact, residual, sample
 from engine.numerics.randomness import Purpose
 from engine.plan import Plan, rolling
 from engine.settings import Sampling, knob
@@ -112,26 +112,25 @@ class ParallelRows(Priced):
 
     def propose(self, state: DecodeState) -> Window:
         table = fronts_of(state).table
-        there, left = table.left >= 0, table.left.clamp_min(0)
+        drafted = table.drafted > 0
+        there, left = drafted & (table.left >= 0), table.left.clamp_min(0)
         u = state.uniform(Purpose.FRESH, len(left), 1)[:, 0]
         new = (u * self.model.vocab_size).long()
         if (forced := state.forced(table.asked)) is not None:
             new = torch.where(forced, 0, new)
-        drafts, q = fill_up(state, state.drafts[left], state.q[left], there, new, "one-hot")
-        q = q * (table.drafted > 0)[:, None]
+        q = state.q[left] * there[:, None]
+        drafts, q = fill_up(state, state.drafts[left], q, there, new, drafted, "one-hot")
         roots = state.tokens[table.root.clamp_min(0)]
         fed = torch.where(table.root > ELSEWHERE, roots, drafts.roll(1))
         fed = state.ids(fed, table.asked - 1)
         parents = fronts_of(state).parents
-        return Window(drafts, q, nodes=fed[1:], parents=parents, rows=Rows(fed, table.asked))
+        return Window(drafts, q, parents=parents, rows=Rows(fed, table.asked))
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
         table, settings = fronts_of(state).table, self.settings
         front, number, drafted = table.front, table.number, table.drafted > 0
         accept, replace, redraw = state.verify_numbers(len(p))
-        acceptance = acceptance_probability(
-            gather(p, window.drafts), gather(window.q, window.drafts)
-        )
+        acceptance = chain_acceptance(window, p)
         passed = (accept < acceptance)[table.at]
         first = passed.int().cumprod(-1).sum(-1).minimum(table.room)
         rejected, replaces = first < table.room, torch.ones_like(table.room, dtype=torch.bool)
@@ -166,16 +165,15 @@ class ParallelRows(Priced):
         # Those that are committed, from the top down, then the other positions, then no positions.
         order = torch.where(committed, 0, 1 + (table.place == self.plan.length).long())
         order = order.argsort(stable=True)
-        nothing = torch.nan
         return Verification(
             count=committed.sum(),
             tokens=tokens[order],
             q=q[order],
             status=status[order],
-            drafts=torch.where(drafted, window.drafts, -1)[order],
             p=p[order],
-            acceptance=torch.where(drafted, acceptance, nothing)[order],
-            uniform=torch.where(tested, accept, nothing)[order],
+            acceptance=acceptance[order],
+            uniform=torch.where(tested, accept, torch.nan)[order],
+            drafts=torch.where(drafted, window.drafts, -1)[order],
             path=order,
             diagnostics=lambda: Diagnostics(q=window.q[order]),
             places=table.place[order],

@@ -17,7 +17,6 @@ from engine.decoders.speculate import (
     chain_acceptance,
     count_leading,
     keep_coupled,
-    pad_end,
 )
 from engine.decoders.tree import Tree, children_on, side_nodes, side_on, tree
 from engine.decoders.window import WindowDecoder
@@ -102,7 +101,8 @@ class SJDPAC(WindowDecoder):
         layout = self._tree(state.draft_limit)
         drafts, q, there = state.drafts_left(layout.spine)
         new = initial_tokens(state, drafts, there, "random")
-        drafts, q = fill_up(state, drafts, q, there, new, self.settings.fresh)
+        drafted = state.offsets(len(drafts)) < layout.spine
+        drafts, q = fill_up(state, drafts, q, there, new, drafted, self.settings.fresh)
         if not layout.side:
             return Window(drafts, q)
         candidates, candidate_q = draw_candidates(
@@ -112,7 +112,7 @@ class SJDPAC(WindowDecoder):
         return TreeWindow(
             drafts,
             q,
-            torch.cat([drafts, candidates[depth - 1, k]]),
+            torch.cat([drafts[:-1], candidates[depth - 1, k]]),
             torch.cat([state.offsets(layout.spine + 1)[1:], depth]),
             layout.parents,
             layout=layout,
@@ -121,10 +121,10 @@ class SJDPAC(WindowDecoder):
         )
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
-        H, K = len(window.drafts), self.settings.K
-        u = state.uniform(Purpose.VERIFY, H + 1, K + 3)
+        rows, K = len(window.drafts), self.settings.K
+        u = state.uniform(Purpose.VERIFY, rows, K + 3)
         accept, replace, behind = u[:, :K], u[:, K], u[:, K + 1 :]
-        walk = CandidateWalk(p, state.room.clamp_max(H))
+        walk = CandidateWalk(p, state.room.clamp_max(rows - 1))
         if isinstance(window, TreeWindow):
             children = children_on(window.layout, p.device)
             for level in range(window.layout.branching):
@@ -139,11 +139,11 @@ class SJDPAC(WindowDecoder):
         self, state: DecodeState, window: Window, p: Tensor, verification: Verification, u: Tensor
     ) -> Verification:
         """Adaptive continuation behind the committed positions: every spine row has a newer p."""
-        spine = p[: len(window.drafts) + 1]
+        spine = p[: len(window.drafts)]
         if self.settings.AC:
             return keep_coupled(state, window, spine, verification, u)
         behind = state.offsets(len(spine)) >= verification.count
-        acceptance = pad_end(chain_acceptance(window, spine), torch.nan)
+        acceptance = chain_acceptance(window, spine)
         verification.acceptance = torch.where(behind, acceptance, verification.acceptance)
         verification.tokens = torch.where(behind, sample(spine, u[:, 1]), verification.tokens)
         return verification
@@ -219,40 +219,35 @@ class CandidateWalk:
         return Diagnostics(candidates=torch.stack(levels))
 
     def finish(self, window: Window, u: Tensor, u_end: Tensor) -> Verification:
-        """From the tree's last level down the spine as in SJD; u [H + 1] accepts, u_end [H + 1]
-        samples the last token."""
-        H, levels = len(window.drafts), len(self.tokens)
-        spine, room = self.p[: H + 1], self.room
-        i = torch.arange(H + 1, device=spine.device)
+        """From the tree's last level down the spine as in SJD; u [R] accepts, u_end [R] samples the
+        last token."""
+        rows, levels = len(window.drafts), len(self.tokens)
+        spine, room = self.p[:rows], self.room
+        path = i = torch.arange(rows, device=spine.device)
         on_spine = self.alive & (self.node == levels)
-        spine_acceptance = chain_acceptance(window, spine)
-        leading = count_leading(u[levels:H] < spine_acceptance[levels:], room - levels)
+        tokens, acceptance, uniform = window.drafts, chain_acceptance(window, spine), u
+        leading = count_leading(u[levels:] < acceptance[levels:], room - levels)
         end = self.depth + torch.where(on_spine, leading, 0)
-        left = self.left[None]
-        if H:
-            last = end.clamp_max(H - 1)
-            below = torch.where(end < room, residual(spine[last], window.q[last]), spine[end])
-            left = torch.where(on_spine, below, left)
+        below = torch.where(end < room, residual(spine[end], window.q[end]), spine[end])
+        left = torch.where(on_spine, below, self.left[None])
         rejected = torch.where(on_spine, end < room, self.rejected)
-        path, tokens = i, pad_end(window.drafts, 0)
-        acceptance, uniform = pad_end(spine_acceptance, torch.nan), pad_end(u[:H], torch.nan)
         if levels:
             tokens = torch.cat([*self.tokens, tokens[levels:]])
             acceptance = torch.cat([*self.acceptance, acceptance[levels:]])
             uniform = torch.cat([*self.uniform, uniform[levels:]])
             path = torch.cat([*self.path, path[levels + 1 :]])
-        drafts = torch.where(i < end, tokens, pad_end(window.drafts, -1))
-        bonus = (i == end) & ~rejected
+        drafts = torch.where(i < end, tokens, window.drafts)
+        none = (i == rows - 1) | ((i == end) & ~rejected)  # the bonus, and behind the last draft
         status = torch.where(i < end, int(Status.ACCEPTED), int(Status.REFINED))
         status = torch.where(i == end, int(Status.RESAMPLED), status)
         return Verification(
             count=end[0] + 1,
             tokens=torch.where(i == end, sample(left, u_end[end]), tokens),
             q=spine,
-            status=torch.where(bonus, int(Status.FRESH), status),
-            drafts=torch.where(bonus, -1, drafts),
+            status=torch.where((i == end) & ~rejected, int(Status.FRESH), status),
             p=torch.where((i <= end)[:, None], self.p[path], spine),
-            acceptance=torch.where(bonus, torch.nan, acceptance),
-            uniform=torch.where((i <= end) & ~bonus, uniform, torch.nan),
+            acceptance=acceptance,
+            uniform=torch.where(i <= end, uniform, torch.nan),
+            drafts=torch.where(none, -1, drafts),
             path=path,
         )

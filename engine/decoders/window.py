@@ -5,7 +5,7 @@ model's distribution p at position n + i, where n is the frontier; it verifies t
 position, and the last row's position has no draft yet. Drafts are counted from 0 with their
 positions: `drafts[i]` and `q[i]` belong to position n + i.
 
-Shapes: H drafts, V codes.
+Shapes: R rows, V codes.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ class WindowDecoder(Decoder):
 
     @abstractmethod
     def propose(self, state: DecodeState) -> Window:
-        """The next window, of at most `state.draft_limit` drafts (none is allowed)."""
+        """The next window, of at most `state.draft_limit` drafts and a row without one."""
 
     @abstractmethod
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
-        """The rule. `p` [rows, V] are the model's distributions after each window row. Drafts
-        behind the image's end (from `state.room` on) are never accepted."""
+        """The rule. `p` [R, V] are the model's distributions after each window row. Drafts behind
+        the image's end (from `state.room` on) are never accepted."""
 
     def committed(self, p: Tensor, q: Tensor, i: Tensor) -> Tensor:
         """p' [T, V] in float64: the distribution of the token that each of T tests commits, for p
@@ -140,7 +140,7 @@ class WindowDecoder(Decoder):
                 clock.lap("verify")
                 seconds = clock.seconds()
                 self.observe(state, window, verification, count)
-                step = recorder.step(seen, window, verification, count, seconds)
+                step = recorder.step(seen, width, verification, count, seconds)
                 if state.frontier < self.plan.length:
                     yield step
         yield self._audited(step, state, stopped)

@@ -94,8 +94,7 @@ class ZipAR(Unverified):
         drawn = host_count(self.model, windows.drawn[state.step], len(source))
         code, place, asked, source = code[:rows], place[:rows], asked[:rows], source[:drawn]
         fed = state.ids(state.tokens[code], place)
-        nothing = state.drafts[:0], state.q[:0]
-        return Window(*nothing, nodes=fed[1:], rows=Rows(fed, asked, source))
+        return Window(*state.nothing_drafted(), rows=Rows(fed, asked, source))
 
     def kept(self, state: DecodeState, path: list[int]) -> Sequence[int]:
         """The tokens of the wave before; a stand-in is none."""
@@ -108,9 +107,9 @@ class ZipAR(Unverified):
             tokens=(p.log() + state.gumbel(len(p))).argmax(-1),
             q=p,
             status=torch.full_like(rows, int(Status.FRESH)),
-            drafts=torch.full_like(rows, -1),
             p=p,
             acceptance=unknown,
             uniform=unknown,
+            drafts=torch.full_like(rows, -1),
             redraws=False,
         )

@@ -80,7 +80,7 @@ class Enumeration:
         count, path = len(state.path), state.path
         status = Status(int(v.status[count - 1]))
         leaves = [i for i, row in enumerate(path) if row != i]
-        drafted = len(window.nodes if window.nodes is not None else window.drafts) > 0
+        drafted = window.nodes is not None or len(window.drafts) > 1
         committed = torch.arange(state.frontier - count, state.frontier)
         if v.places is not None:
             committed, leaves = settled(v.places)[:count], []
@@ -262,7 +262,8 @@ def _steps(walk: Walk, node: Node) -> Iterator[Node]:
 def _only_draft(window: Window, v: Verification) -> bool:
     """Whether a draft that is tested is the only one of its window."""
     if v.places is None:
-        return window.nodes is None and len(window.drafts) == 1
+        return window.nodes is None and len(window.drafts) == 2
+    assert v.drafts is not None
     drafted = settled(v.drafts) >= 0
     return bool(drafted[0]) and int(drafted.sum()) == 1
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from engine.decoders.decode_state import DecodeState, Verification, Window
@@ -41,6 +42,11 @@ def verifying(decoder: WindowDecoder) -> DecodeState:
     return state
 
 
+def window_of(drafts: Tensor, q: Tensor) -> Window:
+    """The window of a chain of drafts [H] that were drawn from q [H, V]."""
+    return Window(F.pad(drafts, (0, 1)), F.pad(q, (0, 0, 0, 1)))
+
+
 def verify_chain(
     decoder: WindowDecoder, p: Tensor, q: Tensor, drafts: list[int], **rows: list[list[float]]
 ) -> Verification:
@@ -50,7 +56,7 @@ def verify_chain(
     state.noise = FixedNoise(**rows)
     state.room.fill_(len(drafts))
     p, q = p.expand(len(drafts) + 1, -1), q.expand(len(drafts), -1)
-    window = Window(torch.tensor(drafts, dtype=torch.long), q.contiguous())
+    window = window_of(torch.tensor(drafts, dtype=torch.long), q)
     return decoder.verify(state, window, p.contiguous())
 
 
@@ -70,7 +76,7 @@ def first_tokens(decoder: WindowDecoder, p: Tensor, q: Tensor, x: int) -> tuple[
         state = verifying(decoder)
         state.noise = TestedNoise()
         state.room.fill_(1)
-        return decoder.verify(state, Window(torch.tensor([x]), q[None]), p.expand(2, -1))
+        return decoder.verify(state, window_of(torch.tensor([x]), q[None]), p.expand(2, -1))
 
     for choices, verification in outcomes(run, {}):
         token = int(settled(verification.tokens[:1]))
@@ -98,7 +104,8 @@ def accepted_drafts(decoder: WindowDecoder, p: Tensor, q: Tensor) -> float:
             state = verifying(decoder)
             state.noise = SymbolicNoise()
             state.room.fill_(len(q))
-            count: Tensor = settled(decoder.verify(state, Window(x, q), p).count.view(1))  # noqa: B023
+            verification = decoder.verify(state, window_of(x, q), p)  # noqa: B023
+            count: Tensor = settled(verification.count.view(1))
             return count
 
         chance = float(gather(q, x).prod())

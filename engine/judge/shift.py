@@ -41,7 +41,7 @@ class _Recording(Walk):
         self.decoder.observe(after, outcome.window, v, count)
         with recording():
             values = {each.name: settled(getattr(v, each.name)) for each in fields(v)}
-            seen = Observation(outcome.window, Verification(**values))
+            seen = Observation.of(outcome.window, Verification(**values))
             packed = collect(self.decoder, before, [seen], before.n.view(1))
         shares = packed.read().shares[:count, SHARES.index("shift")]
         self.shift += outcome.before.chance * outcome.chance * float(np.nansum(shares))

@@ -18,11 +18,11 @@ import torch
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from torch import Tensor
 
-from engine.decoders.decode_state import Verification, Window
+from engine.decoders.decode_state import Verification
 from engine.decoders.sjd import SJD
 from engine.judge.choices import outcomes
 from engine.judge.enumeration import exactly
-from engine.judge.one_pass import verify_chain, verifying
+from engine.judge.one_pass import verify_chain, verifying, window_of
 from engine.judge.symbolic import Numbers, SymbolicNoise, settled
 from engine.judge.toys import Toy
 from engine.numerics.distributions import gather
@@ -131,7 +131,7 @@ def _verification(
     rule: Rule, p: Tensor, q: Tensor, drafts: Sequence[int], noise: Callable[[], SymbolicNoise]
 ) -> Callable[[], Verification]:
     """A run for `outcomes`."""
-    decoder, window = sjd(rule, p.shape[-1]), Window(torch.tensor(drafts), q)
+    decoder, window = sjd(rule, p.shape[-1]), window_of(torch.tensor(drafts), q)
 
     def run() -> Verification:
         state = verifying(decoder)

@@ -115,9 +115,9 @@ def _pass(outcome: StepOutcome) -> Pass:
     window, v = outcome.window, outcome.verification
     return Pass(
         start=n,
-        drafts=settled(window.drafts).tolist(),
+        drafts=settled(window.drafts)[:-1].tolist(),
         p=v.p.tolist(),
-        q=window.q.tolist(),
+        q=window.q[:-1].tolist(),
         numbers=numbers,
         committed=after.tokens[n : after.frontier].tolist(),
         statuses=[Status(int(s)) for s in settled(v.status)[: after.frontier - n]],

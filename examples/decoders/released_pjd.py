@@ -17,7 +17,7 @@ from torch import Tensor
 from engine.decoders.base import Badge
 from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.jacobi_window import JacobiWindowDecoder, SpeculativeSettings, window_knob
-from engine.decoders.speculate import chain_acceptance, pad_end, speculate
+from engine.decoders.speculate import chain_acceptance, speculate
 from engine.numerics.distributions import exact
 
 STAYS = 0.5  # the least p / q
@@ -38,12 +38,11 @@ class ReleasedPJD(JacobiWindowDecoder):
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
         acceptance = chain_acceptance(window, p)
         verification = speculate(state, window, p, acceptance)
-        offsets = state.offsets(len(p))
-        behind = (offsets >= verification.count) & (offsets < state.room)
-        stays = behind & pad_end(acceptance > STAYS, False)
-        verification.tokens = torch.where(stays, pad_end(window.drafts, 0), verification.tokens)
-        q = torch.cat([window.q, p[-1:]])
-        verification.q = torch.where(stays[:, None], q, p)
+        offsets, room = state.offsets(len(p)), state.room.clamp_max(len(p) - 1)
+        behind = (offsets >= verification.count) & (offsets < room)
+        stays = behind & (acceptance > STAYS)
+        verification.tokens = torch.where(stays, window.drafts, verification.tokens)
+        verification.q = torch.where(stays[:, None], window.q, p)
         return verification
 
     def committed(self, p: Tensor, q: Tensor, i: Tensor) -> Tensor:

@@ -36,7 +36,6 @@ class ReleasedSCD(JacobiWindowDecoder):
         verification = speculate(state, window, p, chain_acceptance(window, p))
         u = state.uniform(Purpose.COUPLING, len(p), 2)
         verification = keep_coupled(state, window, p, verification, u)
-        kept = verification.status[:-1] == Status.REFINED
-        q = torch.where(kept[:, None], window.q, p[:-1])
-        verification.q = torch.cat([q, p[-1:]])
+        kept = (verification.status == Status.REFINED) & (state.offsets(len(p)) < len(p) - 1)
+        verification.q = torch.where(kept[:, None], window.q, p)
         return verification

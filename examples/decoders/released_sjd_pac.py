@@ -71,22 +71,22 @@ class ReleasedSJDPAC(SJDPAC):
             exists[:, 0] = True
             window.candidate_q = torch.stack(q, 1) * exists[..., None]
             depth, candidate = side_on(window.layout, left.device)
-            window.nodes = torch.cat([window.drafts, window.candidates[depth - 1, candidate]])
+            window.nodes = torch.cat([window.drafts[:-1], window.candidates[depth - 1, candidate]])
         return window
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
-        H, K = len(window.drafts), self.settings.K
+        rows, K = len(window.drafts), self.settings.K
         if not isinstance(window, TreeWindow):
             verification = super().verify(state, window, p)
         else:
-            u = state.uniform(Purpose.VERIFY, H + 1, K + 3)
+            u = state.uniform(Purpose.VERIFY, rows, K + 3)
             nodes = state.uniform(Purpose.DRAFT, window.layout.branching, len(p))
-            walk = LongestPath(p, state.room.clamp_max(H), window, nodes)
+            walk = LongestPath(p, state.room.clamp_max(rows - 1), window, nodes)
             verification = walk.finish(window, u[:, 0], u[:, K])
             verification.diagnostics = walk.diagnostics
             verification = self._continue(state, window, p, verification, u[:, K + 1 :])
-        left = torch.cat([residual(p[:H], window.q), p[H : H + 1]])
-        room = state.room.clamp_max(H).view(1)
+        left = residual(p[:rows], window.q)
+        room = state.room.clamp_max(rows - 1).view(1)
         left.index_copy_(0, room, p[room])
         vars(state)["left"] = left[int(verification.count) :]
         return verification

@@ -16,7 +16,7 @@ from torch import Tensor
 from engine.decoders.base import Badge
 from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.jacobi_window import JacobiWindowDecoder, SpeculativeSettings
-from engine.decoders.speculate import chain_acceptance, pad_end, speculate
+from engine.decoders.speculate import chain_acceptance, speculate
 from engine.numerics.distributions import exact, gather
 from engine.settings import knob
 
@@ -36,11 +36,11 @@ class SJDPlusPlus(JacobiWindowDecoder):
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
         verification = speculate(state, window, p, chain_acceptance(window, p))
-        ratio = gather(p[:-1], window.drafts) / gather(window.q, window.drafts)
-        offsets = state.offsets(len(p))
-        behind = (offsets >= verification.count) & (offsets < state.room)
-        stays = behind & pad_end(ratio > self.settings.tau, False)
-        verification.tokens = torch.where(stays, pad_end(window.drafts, 0), verification.tokens)
+        ratio = gather(p, window.drafts) / gather(window.q, window.drafts)
+        offsets, room = state.offsets(len(p)), state.room.clamp_max(len(p) - 1)
+        behind = (offsets >= verification.count) & (offsets < room)
+        stays = behind & (ratio > self.settings.tau)
+        verification.tokens = torch.where(stays, window.drafts, verification.tokens)
         return verification
 
     def committed(self, p: Tensor, q: Tensor, i: Tensor) -> Tensor:

@@ -20,7 +20,6 @@ from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.jacobi_window import JacobiWindowDecoder, SpeculativeSettings, window_knob
 from engine.decoders.speculate import speculate
 from engine.numerics.distributions import gather
-from engine.numerics.randomness import Purpose
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +35,12 @@ class VllmAscendBlock(JacobiWindowDecoder):
     Settings = VllmAscendBlockSettings
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
-        drafts, H = window.drafts, len(window.drafts)
-        ratio = gather(p[:-1], drafts).double() / gather(window.q, drafts).double()
+        drafts, rows = window.drafts, len(p)
+        ratio = gather(p, drafts).double() / gather(window.q, drafts).double()
         walk = torch.cat([ratio.new_zeros(1), ratio.log().cumsum(0)])  # log a, if a had no bound
         log_a = (walk - walk.cummax(0).values)[1:]
-        u = state.uniform(Purpose.VERIFY, H + 1, 3)[:-1, 0]
-        failed = (u.log().cumsum(0) > log_a) | (state.offsets(H) >= state.room)
-        first = H - failed.flip(0).int().cumprod(0).sum()
+        u = state.verify_numbers(rows).accept
+        room = state.room.clamp_max(rows - 1)
+        failed = (u.log().cumsum(0) > log_a) | (state.offsets(rows) >= room)
+        first = rows - failed.flip(0).int().cumprod(0).sum()
         return speculate(state, window, p, log_a.exp(), first=first)

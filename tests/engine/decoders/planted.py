@@ -31,6 +31,11 @@ from engine.numerics.randomness import Purpose
 from engine.trace import Status
 
 
+def with_end(q: Tensor, p: Tensor) -> Tensor:
+    """q [R, V], but p in the last row, which had no draft."""
+    return torch.cat([q[:-1], p[-1:]])
+
+
 class Spoilt:
     """Changes what the sound verification says."""
 
@@ -44,7 +49,7 @@ class OldDraftDistribution(Spoilt, SJD):
     """Refreshed drafts are stored with the distribution that the drafts before them came from."""
 
     def spoil(self, v: Verification, state: DecodeState, window: Window, p: Tensor) -> None:
-        v.q = torch.cat([window.q, p[-1:]])
+        v.q = with_end(window.q, p)
 
 
 class ResampledFromP(SJD):
@@ -58,7 +63,7 @@ class UniformBonus(Spoilt):
     """After full acceptance, the last token is a uniform one, not a sample of the last row."""
 
     def spoil(self, v: Verification, state: DecodeState, window: Window, p: Tensor) -> None:
-        H, codes = len(window.drafts), state.model.vocab_size
+        H, codes = len(window.drafts) - 1, state.model.vocab_size
         u = state.uniform(Purpose.DRAFT, H + 1, 1)[H, 0]
         last = torch.arange(len(v.tokens)) == H
         free = int(state.model.forced_ids[state.frontier + H]) < 0
@@ -77,7 +82,7 @@ class RefreshedWithAcceptDraw(SJD):
         u = getattr(state, "reused", {})
         acceptance = chain_acceptance(window, p)
         mine = state.uniform(Purpose.VERIFY, len(p), 3).clone()
-        for i in range(len(window.drafts)):
+        for i in range(len(p) - 1):
             mine[i, 0] = u.get(state.frontier + i, mine[i, 0])
         with patch.object(state.noise, "uniform", lambda *key: mine):
             verification = speculate(state, window, p, acceptance)
@@ -99,7 +104,7 @@ class BlockReplacedFromR(SJD):
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
         block = verify_block(state, window, p)
-        return speculate(state, window, p, block.acceptance[:-1], first=block.count - 1)
+        return speculate(state, window, p, block.acceptance, first=block.count - 1)
 
 
 class ReplacedWithTheDraftsNoise(Spoilt, SCD):
@@ -125,7 +130,7 @@ class CoupledWithOldDistribution(Spoilt, SCD):
     """Drafts are coupled by the newer p, but keep their old q."""
 
     def spoil(self, v: Verification, state: DecodeState, window: Window, p: Tensor) -> None:
-        v.q = torch.cat([window.q, p[-1:]])
+        v.q = with_end(window.q, p)
 
 
 class UnkeptRedrawnFromP(Spoilt, SCD):
@@ -171,8 +176,8 @@ class KeptWithOldDistribution(Spoilt, SCD):
     """A draft that the maximal coupling keeps is stored with its old q."""
 
     def spoil(self, v: Verification, state: DecodeState, window: Window, p: Tensor) -> None:
-        kept = v.status[:-1] == Status.REFINED
-        v.q = torch.cat([torch.where(kept[:, None], window.q, p[:-1]), p[-1:]])
+        kept = v.status == Status.REFINED
+        v.q = with_end(torch.where(kept[:, None], window.q, p), p)
 
 
 class StaleJacobi(Spoilt, Jacobi):
@@ -252,10 +257,8 @@ class CandidatesFromTheResidual(SJDPAC):
     def _continue(
         self, state: DecodeState, window: Window, p: Tensor, verification: Verification, u: Tensor
     ) -> Verification:
-        H = len(window.drafts)
-        state.residuals = torch.cat([residual(p[:H], window.q), p[H : H + 1]])[
-            int(verification.count) :
-        ]
+        left = residual(p[: len(window.q)], window.q)
+        state.residuals = left[int(verification.count) :]
         return super()._continue(state, window, p, verification, u)
 
 
@@ -274,7 +277,7 @@ def _redraw(
         if replace:  # tried again, as if it could have been drawn
             window.candidate_q[torch.arange(levels), k, token] += 1e-20
     depth, k = torch.tensor(window.layout.side).T
-    window.nodes = torch.cat([window.drafts, window.candidates[depth - 1, k]])
+    window.nodes = torch.cat([window.drafts[:-1], window.candidates[depth - 1, k]])
 
 
 class CandidatesWithReplacement(SJDPAC):
@@ -294,7 +297,7 @@ class SpineRedrawnAfterAllCandidates(SJDPAC):
     def _continue(
         self, state: DecodeState, window: Window, p: Tensor, verification: Verification, u: Tensor
     ) -> Verification:
-        acceptance = chain_acceptance(window, p)
+        acceptance = chain_acceptance(window, p[: len(window.q)])
         after = super()._continue(state, window, p, verification, u)
         if isinstance(window, TreeWindow):
             for level in range(window.layout.branching):
@@ -318,7 +321,7 @@ class ContinuedWithStaleDistribution(Spoilt, SJDPAC):
     """Continuation samples by the new p, but the draft keeps its old q."""
 
     def spoil(self, v: Verification, state: DecodeState, window: Window, p: Tensor) -> None:
-        v.q = torch.cat([window.q, p[len(window.drafts)][None]])
+        v.q = with_end(window.q, p[: len(window.q)])
 
 
 class ContinuedFromP(SJDPAC):
@@ -327,12 +330,12 @@ class ContinuedFromP(SJDPAC):
     def _continue(
         self, state: DecodeState, window: Window, p: Tensor, verification: Verification, u: Tensor
     ) -> Verification:
-        H = len(window.drafts)
-        acceptance = chain_acceptance(window, p)
+        spine = p[: len(window.q)]
+        acceptance = chain_acceptance(window, spine)
         after = super()._continue(state, window, p, verification, u)
-        rejected = torch.arange(H + 1) >= verification.count
-        rejected[:-1] &= u[:-1, 0] >= acceptance
-        after.tokens = torch.where(rejected, sample(p[: H + 1], u[:, 1]), after.tokens)
+        rejected = torch.arange(len(spine)) >= verification.count
+        rejected[:-1] &= u[:-1, 0] >= acceptance[:-1]
+        after.tokens = torch.where(rejected, sample(spine, u[:, 1]), after.tokens)
         return after
 
 

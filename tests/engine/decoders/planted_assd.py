@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
 from engine.decoders import assd, speculate
@@ -42,7 +41,7 @@ class UniformQ(ASSD):
 
     def propose(self, state: DecodeState) -> Window:
         window = super().propose(state)
-        window.q = torch.full_like(window.q, 1 / window.q.shape[-1])
+        window.q[:-1] = 1 / window.q.shape[-1]
         return window
 
 
@@ -52,7 +51,7 @@ class NextRowsQ(ASSD):
     def propose(self, state: DecodeState) -> Window:
         window = super().propose(state)
         if window.parents is None:
-            window.q = window.q.roll(-1, 0)
+            window.q[:-1] = window.q[:-1].roll(-1, 0)
         return window
 
 
@@ -60,11 +59,11 @@ class BonusFromQ(Spoilt, ASSD):
     """A chain of drafts all accepted is followed by a sample of its last draft's q."""
 
     def spoil(self, v: Verification, state: DecodeState, window: Window, p: Tensor) -> None:
-        count = len(window.drafts)
+        count = len(window.drafts) - 1
         full = window.parents is None and int(v.count) == count
         if full and int(state.room) >= count and v.status[count - 1] == Status.ACCEPTED:
             u = state.uniform(Purpose.FRESH, 1, 1)[:, 0]
-            v.tokens[count] = speculate.sample(window.q[-1:], u)[0]
+            v.tokens[count] = speculate.sample(window.q[count - 1 : count], u)[0]
             v.count = v.count + 1
 
 
@@ -73,4 +72,4 @@ class RejectedKept(Spoilt, ASSD):
 
     def spoil(self, v: Verification, state: DecodeState, window: Window, p: Tensor) -> None:
         if window.parents is None:
-            v.tokens[: len(window.drafts)] = window.drafts
+            v.tokens[: len(window.drafts) - 1] = window.drafts[:-1]

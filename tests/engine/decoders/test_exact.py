@@ -17,7 +17,6 @@ from engine.decoders import DECODERS, WHOLE
 from engine.decoders.ar import VanillaAR
 from engine.decoders.assd import ASSD
 from engine.decoders.base import Badge, Decoder
-from engine.decoders.decode_state import Window
 from engine.decoders.fpi import FixedPoint
 from engine.decoders.jacobi import Jacobi
 from engine.decoders.jacobi_window import INIT_SCHEMES, JacobiWindowSettings
@@ -28,6 +27,7 @@ from engine.decoders.sjd_pac import SJDPAC
 from engine.decoders.tree import Tree
 from engine.decoders.window import WindowDecoder
 from engine.judge.enumeration import CLOSE, Enumeration, distance, enumerated, exactly
+from engine.judge.one_pass import window_of
 from engine.judge.sampling import log_e_value, rejects, sample
 from engine.judge.standard import crafted, sure
 from engine.judge.toys import InfillToy, Toy, infilling
@@ -340,7 +340,7 @@ def committed(decoder: WindowDecoder, p: Tensor, q: Tensor, seeds: int) -> Count
         state.step = 1
         state.room.fill_(1)
         draft = (q.log() + state.gumbel(2)[:1]).argmax(-1)
-        verification = decoder.verify(state, Window(draft, q[None]), p.expand(2, -1))
+        verification = decoder.verify(state, window_of(draft, q[None]), p.expand(2, -1))
         found[tuple(verification.tokens[:1].tolist())] += 1
     return found
 

@@ -79,7 +79,7 @@ def test_behind_an_end_of_line_there_is_no_left_neighbour() -> None:
     assert initial("vertical repeat", [5, 4, 0], [], 2, forced=True, width=2) == [5, 4]
 
 
-@given(st.sampled_from(INIT_SCHEMES), st.integers(0, 11), st.integers(0, 6), st.integers(0, 8))
+@given(st.sampled_from(INIT_SCHEMES), st.integers(0, 11), st.integers(0, 6), st.integers(1, 8))
 def test_any_place_gives_codes_of_the_vocabulary(
     scheme: str, committed: int, kept: int, count: int
 ) -> None:

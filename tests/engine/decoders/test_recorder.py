@@ -16,6 +16,7 @@ from torch import Tensor
 
 from engine.decoders import DECODERS, WHOLE, recorder
 from engine.decoders.base import Badge
+from engine.decoders.collect import Observation
 from engine.decoders.decode_state import Window
 from engine.decoders.gsd import GSD, GSDSettings
 from engine.decoders.lantern import LanternSettings
@@ -316,6 +317,20 @@ def test_a_step_kept_when_its_lane_is_over_holds_nothing_of_the_model() -> None:
     gc.collect()
     assert model() is None
     assert len(StepTable.join([step.rows for step in steps])) == len(steps)
+
+
+def test_what_a_step_keeps_counts_its_candidates_and_not_what_walked_through_them() -> None:
+    decoder = DECODERS["sjd-pac"](Toy((4, 4), CODES))
+    state = decoder.begin("", 0)
+    window = decoder.propose(state)
+    verification = decoder.verify(state, window, torch.full((64, CODES), 1 / CODES))
+    walk = weakref.ref(verification.diagnostics.__self__)  # type: ignore[attr-defined]
+    seen = Observation.of(window, verification)
+    assert seen.details.candidates is not None
+    parts = window.q, window.candidate_q, verification.p, seen.details.candidates
+    assert seen.bytes > sum(part.nbytes for part in parts)
+    del verification
+    assert walk() is None
 
 
 def test_most_qs_are_where_they_were_before() -> None:

@@ -6,9 +6,9 @@ import pytest
 import torch
 from scipy import stats
 
-from engine.decoders.decode_state import DecodeState, Verification, Window
+from engine.decoders.decode_state import DecodeState, Verification
 from engine.decoders.scd import SCD, SCDSettings
-from engine.judge.one_pass import verify_chain
+from engine.judge.one_pass import verify_chain, window_of
 from engine.trace import Status
 from tests.engine.decoders.driving import REJECT, TOY, P, Q, near, point_mass
 
@@ -27,7 +27,7 @@ def test_gumbel_drafts_of_two_passes_agree_as_often_as_the_coupling_says() -> No
     seeds: both drafts follow their distributions, and agree with the probability of the
     coupling."""
     count, same, drawn = 500, 0, torch.zeros(2, 4)
-    window = Window(torch.tensor([0, 0]), torch.eye(4)[:1].expand(2, -1))
+    window = window_of(torch.tensor([0, 0]), torch.eye(4)[:1].expand(2, -1))
     for seed in range(count):
         state = GUMBEL.begin("", seed)
         tokens = [int(GUMBEL.verify(state, window, d.expand(3, -1)).tokens[2]) for d in (Q, P)]

@@ -16,7 +16,7 @@ from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.jacobi_window import JacobiWindowDecoder, SpeculativeSettings
 from engine.decoders.speculate import chain_acceptance, count_leading, speculate
 from engine.numerics.distributions import gather
-from engine.numerics.randomness import Noise, Purpose
+from engine.numerics.randomness import Noise
 from engine.settings import Settings
 from engine.trace import Step, StepTable
 from engine.trace.rows import DTYPES
@@ -38,13 +38,13 @@ class Rule(JacobiWindowDecoder):
 
 
 def written_with(test: Test) -> type[Rule]:
-    """SJD whose drafts pass `test` of u, p and q [H] of each."""
+    """SJD whose drafts pass `test` of u, p and q of each."""
 
     class Written(Rule):
         def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
-            x, room = window.drafts, state.room.clamp_max(len(window.drafts))
-            u = state.uniform(Purpose.VERIFY, len(p), 3)[:-1, 0]
-            passed = test(u, gather(p[:-1], x), gather(window.q, x))
+            x, room = window.drafts, state.room.clamp_max(len(p) - 1)
+            u = state.verify_numbers(len(p)).accept
+            passed = test(u, gather(p, x), gather(window.q, x))
             first = count_leading(passed, room)
             return speculate(state, window, p, chain_acceptance(window, p), first=first)
 
@@ -79,7 +79,7 @@ class Remembering(Rule):
         doubt = bool(type(self).read(state.memory))
         acceptance = chain_acceptance(window, p) * (0.5 if doubt else 1.0)
         verification = speculate(state, window, p, acceptance)
-        type(self).keep(state, verification.count <= len(window.drafts))
+        type(self).keep(state, verification.count < len(window.drafts))
         return verification
 
 

@@ -16,7 +16,6 @@ from engine.decoders.sjd import SJD
 from engine.decoders.speculate import chain_acceptance, speculate
 from engine.decoders.verdict import Check
 from engine.judge.checks import SEEDS, check, pictures
-from engine.numerics.randomness import Purpose
 from engine.trace import Step
 from tests.engine.judge.rules import OneByOne, Rule, step_of
 
@@ -111,7 +110,7 @@ class GlobalTorch(Rule):
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
         acceptance = chain_acceptance(window, p)
         first = (torch.rand(len(acceptance)) < acceptance).int().cumprod(0).sum()
-        first = first.minimum(state.room)
+        first = first.minimum(state.room.clamp_max(len(p) - 1))
         return speculate(state, window, p, acceptance, first=first)
 
 
@@ -144,9 +143,9 @@ class IgnoresRoom(Rule):
     """Accepts drafts behind the picture's end, where windows keep their width."""
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
-        u = state.uniform(Purpose.VERIFY, len(p), 3)[:-1, 0]
+        u = state.verify_numbers(len(p)).accept
         acceptance = chain_acceptance(window, p)
-        first = (u < acceptance).int().cumprod(0).sum()
+        first = (u < acceptance)[:-1].int().cumprod(0).sum()
         return speculate(state, window, p, acceptance, first=first)
 
 
@@ -154,7 +153,7 @@ class ByWidth(Rule):
     """A number follows from the window's width."""
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
-        acceptance = chain_acceptance(window, p) * (1 - 1 / (1 + len(window.drafts)))
+        acceptance = chain_acceptance(window, p) * (1 - 1 / len(window.drafts))
         return speculate(state, window, p, acceptance)
 
 
