@@ -32,18 +32,19 @@ class Front:
 
 
 def fronts(
-    counts: Sequence[int], read: int, *, stride: int, lag: int, window: int, most: int
+    counts: Sequence[int], read: int, *, stride: int, lag: int, first: int, window: int, most: int
 ) -> tuple[Front, ...]:
     """Of the next pass, from the top down, at most so many. `counts` [h] is how many tokens of its
     `stride` each row has, of which the first `read` rows are whole, their last tokens read.
 
-    A row begins once the row above has `lag` tokens, and commits a token only below one that is
-    there: no row passes the one above. Its drafts may run ahead of that."""
+    A row begins once the row above has `lag` tokens, the second once the first has `first`, and
+    commits a token only below one that is there: no row passes the one above. Its drafts may run
+    ahead of that."""
     found = list[Front]()
     length, above = len(counts) * stride, stride
     for row in range(read, len(counts)):
         count, start = counts[row], row * stride + counts[row]
-        if above < lag or len(found) == most:
+        if above < (first if row == 1 else lag) or len(found) == most:
             break
         left, limit = stride - count, above - count
         if not left:

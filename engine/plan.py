@@ -14,7 +14,6 @@ from functools import cached_property
 
 from engine.infilling import MASKED, Infilling
 from engine.settings import SettingError
-from engine.wavefront import Wavefront
 
 
 @dataclass(frozen=True)
@@ -99,12 +98,3 @@ def rolling(plan: Plan) -> Plan:
     if plan.infilling:
         raise SettingError("What is filled in has no rows to draw at once.")
     return replace(plan, fronts=True)
-
-
-def waves(plan: Plan, wavefront: Wavefront) -> Plan:
-    """A whole plan in the order of a wavefront. Raises SettingError where it has no rows."""
-    if plan.infilling:
-        raise SettingError("What is filled in has no rows to draw at once.")
-    order = wavefront.order
-    cells, forced = ([column[at] for at in order] for column in (plan.cells, plan.forced))
-    return replace(plan, cells=tuple(cells), slots=order, forced=tuple(forced), fronts=True)

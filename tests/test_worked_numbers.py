@@ -22,7 +22,6 @@ from engine.judge.one_pass import accepted_drafts, committed_distribution, verif
 from engine.judge.toys import InfillToy, Toy, infilling
 from engine.models.base import planned
 from engine.numerics.distributions import normalise, residual, total_variation
-from engine.wavefront import Wavefront
 from tests.engine.decoders.driving import acceptances, alpha, point_mass, replacement_distribution
 from tests.engine.decoders.test_scd import gumbel_overlap
 from tests.pages import page, sections, table
@@ -222,27 +221,27 @@ def assd() -> dict[str, Tensor]:
 
 
 def zipar() -> dict[str, Tensor]:
-    fronts = [Wavefront(256, 16, lag) for lag in (1, 2, 4, 8, 16)]
+    passes, widest = torch.tensor(
+        [rows_passes(s, side=16, window=1, most=16, accepted=True) for s in (1, 2, 4, 8, 16)]
+    ).T
     return {
-        "passes for 16 × 16 tokens, s = 1, 2, 4, 8, 16": torch.tensor(
-            [len(front.ends) for front in fronts]
-        ),
-        "widest window, s = 1, 2, 4, 8, 16": torch.tensor(
-            [max(front.windows.rows) for front in fronts]
-        ),
+        "passes for 16 × 16 tokens, s = 1, 2, 4, 8, 16": passes,
+        "widest window, s = 1, 2, 4, 8, 16": widest,
     }
 
 
-def rows_passes(context: int, *, accepted: bool) -> tuple[int, int]:
-    """Passes for 20 x 20 tokens with windows of 8, and the rows of the widest."""
-    side, counts, read, passes, widest = 20, [0] * 20, 0, 0, 0
+def rows_passes(
+    lag: int, *, accepted: bool, side: int = 20, window: int = 8, most: int = 12
+) -> tuple[int, int]:
+    """Passes for side x side tokens, and the rows of the widest."""
+    counts, read, passes, widest = [0] * side, 0, 0, 0
     while min(counts) < side:
-        found = fronts(counts, read, stride=side, lag=context, window=8, most=12)
+        found = fronts(counts, read, stride=side, lag=lag, first=lag, window=window, most=most)
         passes, widest = passes + 1, max(widest, sum(front.fed for front in found))
         for front in found:
             row, column = divmod(front.start, side)
-            most = front.room + front.bonus
-            committed = most if accepted else min(1, most)
+            may = front.room + front.bonus
+            committed = may if accepted else min(1, may)
             if front.closing or not (column or front.borrows):
                 read = row
             counts[row] += 0 if front.closing else committed

@@ -21,12 +21,10 @@ from engine.numerics.randomness import Noise, Purpose
 
 class Rows(NamedTuple):
     """The rows of a forward pass, root first: the ids `fed` [R], and the positions `asked` [R]
-    whose distributions they give; the picture's length for padding. `read` [L]: the rows of the
-    distributions that are verified; None for all."""
+    whose distributions they give; the picture's length for padding."""
 
     fed: Tensor
     asked: Tensor
-    read: Tensor | None = None
 
 
 class VerifyNumbers(NamedTuple):
@@ -236,6 +234,10 @@ class DecodeState:
         there[-1:].zero_()
         rows = rows.clamp_max(last)
         return self.drafts[rows], self.q[rows] * there[:, None], there
+
+    def commit_order(self) -> Tensor:
+        """The positions [length] of a whole picture in the order in which they were committed."""
+        return torch.arange(self.plan.length, device=self.n.device)
 
     def nothing_drafted(self) -> tuple[Tensor, Tensor]:
         """The drafts and q of a pass that verifies nothing."""

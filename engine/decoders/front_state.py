@@ -14,14 +14,16 @@ from engine.clock import to_device
 from engine.decoders.base import Decoder
 from engine.decoders.decode_state import DecodeState, Verification
 from engine.fronts import Front, FrontTable, fronts, table_of
-from engine.numerics.randomness import Purpose
+from engine.numerics.randomness import Noise, Purpose
 
 
 class Pace(NamedTuple):
-    """How the rows of a picture advance: each begins `lag` tokens behind the one above and has a
-    window of `width` rows, and at most `most` of them advance at once."""
+    """How the rows of a picture advance: each begins once the one above has `lag` tokens, the
+    second once the first has `first`; each has a window of `width` rows, and at most `most` of them
+    advance at once."""
 
     lag: int
+    first: int
     width: int
     most: int
 
@@ -37,15 +39,22 @@ class FrontState(DecodeState):
     def _allocate(self, seed: int, device: torch.device) -> None:
         super()._allocate(seed, device)
         stride = self.plan.stride
+        self.noise = Noise(seed, device, stride)
         self.counts, self._read = (0,) * (self.plan.length // stride), 0
-        self.committed = list[int]()  # the positions, in the order in which they were
+        self._committed = list[int]()  # the positions, in the order in which they were
         self._lay({})
 
     def _lay(self, left: dict[int, int]) -> None:
         """The next pass; `left` as in `table_of`."""
         stride, pace = self.plan.stride, self._pace
         self.fronts: tuple[Front, ...] = fronts(
-            self.counts, self._read, stride=stride, lag=pace.lag, window=pace.width, most=pace.most
+            self.counts,
+            self._read,
+            stride=stride,
+            lag=pace.lag,
+            first=pace.first,
+            window=pace.width,
+            most=pace.most,
         )
         shape = (pace.width, pace.most) if self.model.static else (0, 0)
         self.numbers = table_of(self.fronts, left, self.plan.length, *shape)
@@ -76,6 +85,9 @@ class FrontState(DecodeState):
                 parts.append(noise.uniform(purpose, start, size, self.step, count))
         return torch.cat(parts)
 
+    def commit_order(self) -> Tensor:
+        return torch.tensor(self._committed, device=self.n.device)
+
     def _after(self, path: Sequence[int]) -> tuple[int, ...]:
         """How many tokens each row has once the positions of these window rows are committed."""
         rows = self.numbers.asked[list(path)] // self.plan.stride
@@ -100,7 +112,7 @@ class FrontState(DecodeState):
         self.drafts = self.fixed("drafts", verification.tokens)
         self.q, self.path = self.fixed("q", verification.q), path
         asked, stride = self.numbers.asked, self.plan.stride
-        self.committed += asked[path].tolist()
+        self._committed += asked[path].tolist()
         # The verification has the committed rows first, then the others.
         places = np.flatnonzero(self.numbers.place < self.plan.length)
         self.touched, others = len(places), sorted(set(places.tolist()) - set(path))

@@ -113,10 +113,10 @@ def fill_up(
     drafted: Tensor,
     fresh: str,
 ) -> tuple[Tensor, Tensor]:
-    """The drafts [R] of a window and their q [R, V], which is 0 where no draft is `there`: a `new`
-    one then, in the rows that are `drafted`. The q of a new draft is one-hot or, where `fresh` says
-    so and no token is forced, uniform. Either keeps a lossless rule lossless: a token drawn
-    uniformly is a sample of the uniform distribution, and any token is one of its own one-hot
+    """Fills up a window's drafts [R] and, in place, their q [R, V], which is 0 where no draft is
+    `there`: the rows that are `drafted` get a `new` one. Its q is one-hot or, where `fresh` says so
+    and no token is forced, uniform. Either keeps a lossless rule lossless: a token drawn uniformly
+    is a sample of the uniform distribution, and any token is one of its own one-hot
     distribution."""
     drafts = torch.where(there, drafts, torch.where(drafted, new, 0))
     certain = drafted & ~there
@@ -126,7 +126,7 @@ def fill_up(
         q = torch.where(even[:, None], 1 / q.shape[-1], q)
         certain = certain & ~even
     chance = torch.where(certain, 1.0, gather(q, drafts))
-    return drafts, q.scatter(-1, drafts[:, None], chance[:, None])
+    return drafts, q.scatter_(-1, drafts[:, None], chance[:, None])
 
 
 def initial_tokens(state: DecodeState, drafts: Tensor, there: Tensor, scheme: str) -> Tensor:

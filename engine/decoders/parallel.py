@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from engine.decoders.decode_state import DecodeState, Verification, Window
-from engine.decoders.priced import Unverified
-from engine.numerics.distributions import sample
+from engine.decoders.priced import Priced
+from engine.numerics.distributions import exact, sample
 from engine.numerics.randomness import Purpose
 from engine.settings import Settings, knob
 from engine.trace import Status
@@ -24,7 +24,7 @@ class ParallelSettings(Settings):
     T: int = knob(8, "Rounds, each of one pass: fewer are faster and fit worse.", low=1, high=64)
 
 
-class Parallel(Unverified):
+class Parallel(Priced):
     """MaskGIT's iterative decoding (Chang et al., CVPR 2022, Sec. 3.2): after round t the share
     cos(pi t / 2T) of the cells is still masked, and the cells of a round are sampled independently
     given those of the rounds before. MaskGIT fills in first what it is surest of; here the
@@ -83,6 +83,10 @@ class Parallel(Unverified):
             acceptance=torch.where(offsets < unread, 1.0, torch.nan),
             uniform=torch.full_like(p[:, 0], torch.nan),
         )
+
+    def committed(self, p: Tensor, q: Tensor, i: Tensor) -> Tensor:
+        """Every draft is accepted: q."""
+        return exact(q)
 
     def sampled_from(self, window: Window, verification: Verification) -> Tensor:
         accepted = verification.status == Status.ACCEPTED

@@ -4,6 +4,7 @@ picture is there."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -12,31 +13,18 @@ from engine.decoders.base import Badge
 from engine.decoders.decode_state import DecodeState, Verification, Window
 from engine.decoders.window import WindowDecoder
 from engine.models.likelihood import windows
-from engine.numerics.distributions import exact, logits_to_probs, total_variation
-from engine.plan import Plan
+from engine.numerics.distributions import logits_to_probs, total_variation
 
 
 class Priced(WindowDecoder):
     """Its price at a position is TV(q, p): q is the distribution that the committed token was
-    sampled from, p the model's given all tokens before it in the model's own order. Where guidance
-    is for the first n tokens alone, these are other cells in the model's order than in this plan's:
-    the price counts that too."""
+    sampled from, p the model's given all tokens before it in the model's own order."""
 
     badge = Badge.CHANGED_DISTRIBUTION
-
-    @property
-    def own_order(self) -> tuple[Plan, Tensor]:
-        """The plan in whose order the model says how likely a picture is, and the position there of
-        each of this plan's [length]."""
-        return self.plan, torch.arange(self.plan.length, device=self.model.device)
 
     def sampled_from(self, window: Window, verification: Verification) -> Tensor:
         """The distributions [rows, V] that tokens were sampled from: p, the row's own."""
         return verification.p
-
-    def commit_order(self, state: DecodeState) -> Tensor:
-        """The positions [length] in the order in which they were committed."""
-        return torch.arange(self.plan.length, device=self.model.device)
 
     def observe(
         self, state: DecodeState, window: Window, verification: Verification, count: int
@@ -44,27 +32,16 @@ class Priced(WindowDecoder):
         state.sampled.add(self.sampled_from(window, verification)[:count])
 
     def audit(self, state: DecodeState, stopped: Callable[[], bool]) -> Tensor | None:
-        plan, places = self.own_order
-        device, committed = places.device, self.commit_order(state)
-        every, forced = torch.arange(len(places), device=device), state.forced_ids >= 0
-        tokens = torch.empty_like(state.tokens)
-        tokens[places] = state.ids(state.tokens, every)
-        q, order = state.sampled.all(), places[committed].argsort()
-        found = torch.full((len(places),), torch.nan, device=device)
+        plan, device = replace(self.plan, fronts=False), state.tokens.device  # one after another
+        tokens = state.ids(state.tokens, torch.arange(plan.length, device=device))
+        q, order = state.sampled.all(), state.commit_order().argsort()
+        found = torch.full((plan.length,), torch.nan, device=device)
         done = 0
         for logits in windows(self.model, plan, state.prompt, self.sampling, tokens):
-            here = order[done : done + len(logits)]
+            here = slice(done, done + len(logits))
             done += len(logits)
             p = logits_to_probs(logits, self.sampling, None)
-            found[committed[here]] = total_variation(q.rows(here, p), p).to(found)
+            found[here] = total_variation(q.rows(order[here], p), p).to(found)
             if stopped():
                 return None
-        return found.masked_fill(forced, torch.nan)
-
-
-class Unverified(Priced):
-    """Decoders that commit what they sample, tested by nothing."""
-
-    def committed(self, p: Tensor, q: Tensor, i: Tensor) -> Tensor:
-        """Every draft is accepted: q."""
-        return exact(q)
+        return found.masked_fill(state.forced_ids >= 0, torch.nan)

@@ -3,12 +3,12 @@ al., CVPR 2026), and a variant that is exact within each row."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from engine.decoders.base import Badge
 from engine.decoders.decode_state import DecodeState, Diagnostics, Rows, Verification, Window
 from engine.decoders.front_state import FrontState, Pace, fronts_of
 from engine.decoders.jacobi_window import fill_up
@@ -64,7 +64,34 @@ class ParallelRowsSettings(AnySettings):
     )
 
 
-class ParallelRows(Priced):
+class RowsAtOnce(Priced):
+    """Draws several rows of a picture at once, each with a window of its own, at the pace of
+    `paced`; positions are in raster order, whenever they are committed."""
+
+    default, rows = False, True
+    State = FrontState
+
+    def __init__(
+        self,
+        model: ImageModel,
+        settings: AnySettings | None = None,
+        sampling: Sampling | None = None,
+        plan: Plan | None = None,
+    ) -> None:
+        super().__init__(model, settings, sampling, plan)
+        self.plan = rolling(self.plan)
+        self.pace = self.paced()
+
+    @abstractmethod
+    def paced(self) -> Pace:
+        """How the rows of the plan advance."""
+
+    def lag(self, tokens: int) -> int:
+        """Of so many cells of a row, of a whole row with its forced tokens."""
+        return tokens if tokens < self.model.grid[1] else self.plan.stride
+
+
+class ParallelRows(RowsAtOnce):
     """Row r + 1 begins once row r has c tokens. A pass reads, of each row that has begun, the last
     committed token and W - 1 drafts. A token sees the prompt, the committed tokens before it in
     raster order and its own row's drafts; never another row's. It is committed only below one that
@@ -90,25 +117,12 @@ class ParallelRows(Priced):
     name, title = "rows", "Parallel rows"
     idea = "Starts each row before the one above has ended, and tests guesses in all of them."
     paper = "Liao et al., PJD, CVPR 2026 (arXiv 2606.05703); exact within each row: ours"
-    badge = Badge.CHANGED_DISTRIBUTION
-    default, rows = False, True
     Settings = ParallelRowsSettings
     settings: ParallelRowsSettings
-    State = FrontState
 
-    def __init__(
-        self,
-        model: ImageModel,
-        settings: AnySettings | None = None,
-        sampling: Sampling | None = None,
-        plan: Plan | None = None,
-    ) -> None:
-        super().__init__(model, settings, sampling, plan)
-        self.whole, self.plan = self.plan, rolling(self.plan)
-        stride = self.plan.stride
-        lag = self.settings.c if self.settings.c < model.grid[1] else stride
-        width = min(self.settings.window, stride)
-        self.pace = Pace(lag, width, min(model.grid[0], MAX_ROWS // width))
+    def paced(self) -> Pace:
+        lag, width = self.lag(self.settings.c), min(self.settings.window, self.plan.stride)
+        return Pace(lag, lag, width, min(self.model.grid[0], MAX_ROWS // width))
 
     def propose(self, state: DecodeState) -> Window:
         table = fronts_of(state).table
@@ -178,13 +192,6 @@ class ParallelRows(Priced):
             diagnostics=lambda: Diagnostics(q=window.q[order]),
             places=table.place[order],
         )
-
-    @property
-    def own_order(self) -> tuple[Plan, Tensor]:
-        return self.whole, torch.arange(self.plan.length, device=self.model.device)
-
-    def commit_order(self, state: DecodeState) -> Tensor:
-        return torch.tensor(fronts_of(state).committed, device=self.model.device)
 
     def committed(self, p: Tensor, q: Tensor, i: Tensor) -> Tensor:
         """p with the rule that is exact within each row. Of the others nobody has said it."""

@@ -160,17 +160,15 @@ class WindowDecoder(Decoder):
         return window, state.laid_out(window)
 
     def _forward(self, state: DecodeState, window: Window, rows: Rows) -> Tensor:
-        """The logits of the rows that are verified."""
         logits = self.model.forward(state.ctx, rows.fed, window.parents, rows.asked)
-        return state.fixed("logits", logits if rows.read is None else logits[rows.read])
+        return state.fixed("logits", logits)
 
     def _verify(
         self, state: DecodeState, window: Window, rows: Rows, logits: Tensor
     ) -> tuple[Verification, Tensor]:
         """The verification, and what the loop needs of it: count, then its path if that can leave
         the chain."""
-        asked = rows.asked if rows.read is None else rows.asked[rows.read]
-        p = logits_to_probs(logits, self.sampling, state.forced(asked))
+        p = logits_to_probs(logits, self.sampling, state.forced(rows.asked))
         verification = self.verify(state, window, p)
         count = verification.count.view(1)
         if verification.path is None:

@@ -339,7 +339,7 @@ def _frozen(value: Any) -> Hashable:
 
 
 def sequences(joint: Joint, decoder: WindowDecoder, plan: Plan) -> Joint:
-    """Those of a decoder with an order of its own (ZipAR's waves), as a plan's."""
+    """Those of a decoder with an order of its own, as a plan's."""
     if decoder.plan is plan:
         return joint
     place = {slot: at for at, slot in enumerate(decoder.plan.slots)}

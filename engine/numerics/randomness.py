@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 _MASK = 0xFFFFFFFF
-_BLOCK = 32  # positions whose Gumbel noise is computed together
+_BLOCK = 32  # positions whose Gumbel noise is computed together, at most
 _DRAWS, _POSITIONS = 8, 48  # uniforms computed ahead: for how many draws, and positions beyond
 
 
@@ -42,10 +42,12 @@ def philox(counter: Tensor, key: tuple[int, int]) -> Tensor:
 
 
 class Noise:
-    """The random numbers of one image."""
+    """The random numbers of one image. `stride`: a reader goes on for so many positions at most,
+    from a multiple of it: nothing is computed ahead beyond that."""
 
-    def __init__(self, seed: int, device: torch.device) -> None:
+    def __init__(self, seed: int, device: torch.device, stride: int = _BLOCK) -> None:
         self.key, self.device = (seed & _MASK, seed >> 32 & _MASK), device
+        self._stride, self._block = stride, -(-stride // -(-stride // _BLOCK))
         self._gumbel: dict[int, Tensor] = {}
         # By purpose and count: numbers of the next draws and positions, and the first of each.
         self._ahead: dict[tuple[Purpose, int], tuple[int, int, Tensor]] = {}
@@ -55,7 +57,7 @@ class Noise:
         """The same numbers, for a reader of its own: what was computed ahead is for one that goes
         on from position to position."""
         if number not in self._branches:
-            self._branches[number] = Noise(self._seed, self.device)
+            self._branches[number] = Noise(self._seed, self.device, self._stride)
         return self._branches[number]
 
     def uniform(self, purpose: Purpose, start: int, rows: int, draw: int, count: int) -> Tensor:
@@ -100,15 +102,16 @@ class Noise:
         G = -log(-log(1 - v)) is finest where v is small, which is where G is large: a token of
         probability 1e-9 wins as often as it should.
         """
-        first, last = start // _BLOCK, (start + count - 1) // _BLOCK
+        size = self._block
+        first, last = start // size, (start + count - 1) // size
         self._gumbel = {block: noise for block, noise in self._gumbel.items() if block >= first}
         for block in range(first, last + 1):
             if block not in self._gumbel:
-                positions = torch.arange(block * _BLOCK, (block + 1) * _BLOCK, device=self.device)
+                positions = torch.arange(block * size, (block + 1) * size, device=self.device)
                 draws = torch.zeros(1, 1, dtype=torch.int64, device=self.device)
                 words = self._words(Purpose.NOISE, positions, draws, codes)[0]
                 v = (words.double() + 0.5) * 2.0**-32
                 self._gumbel[block] = -torch.log(-torch.log1p(-v)).float()
         blocks = [self._gumbel[block] for block in range(first, last + 1)]
         rows = blocks[0] if len(blocks) == 1 else torch.cat(blocks)
-        return rows[start - first * _BLOCK :][:count]
+        return rows[start - first * size :][:count]

@@ -21,6 +21,7 @@ class Drawing:
     height: int
     stride: int
     lag: int
+    first: int
     window: int
     most: int
     counts: list[int] = field(default_factory=list)
@@ -56,6 +57,7 @@ class Drawing:
                 self.read,
                 stride=self.stride,
                 lag=self.lag,
+                first=self.first,
                 window=self.window,
                 most=self.most,
             )
@@ -75,8 +77,8 @@ class Drawing:
 @st.composite
 def drawings(draw: st.DrawFn) -> Drawing:
     height, stride = draw(st.integers(1, 6)), draw(st.integers(1, 7))
-    lag, window = draw(st.integers(1, stride)), draw(st.integers(min(2, stride), stride))
-    return Drawing(height, stride, lag, window, draw(st.integers(1, height)))
+    lag, first, window = (draw(st.integers(1, stride)) for _ in range(3))
+    return Drawing(height, stride, lag, first, window, draw(st.integers(1, height)))
 
 
 @given(drawings(), st.data())
@@ -107,7 +109,7 @@ def test_a_front_is_the_window_of_a_row_that_has_begun(
         assert rows == list(range(rows[0], rows[0] + len(rows)))
         for row, front in zip(rows, found, strict=True):
             count, above = counts[row], counts[row - 1] if row else stride
-            assert above >= drawing.lag
+            assert above >= (drawing.first if row == 1 else drawing.lag)
             assert front.start == row * stride + count
             assert front.closing == (count == stride)
             assert front.borrows == (count == 0 and above < stride)
@@ -123,9 +125,10 @@ def test_a_front_is_the_window_of_a_row_that_has_begun(
             assert front.room == min(front.drafts, above - count)
             assert front.room + front.bonus == min(front.fed, above - count)
         below = rows[-1] + 1
-        assert (
-            len(found) == drawing.most or below == drawing.height or counts[rows[-1]] < drawing.lag
-        ), "no row that has begun is left out"
+        lag = drawing.first if below == 1 else drawing.lag
+        assert len(found) == drawing.most or below == drawing.height or counts[rows[-1]] < lag, (
+            "no row that has begun is left out"
+        )
 
 
 @given(drawings(), st.data())

@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.infilling import MASKED, ORDERS, Infilling
-from engine.plan import Plan, anywhere, below, waves, whole
+from engine.plan import Plan, anywhere, below, rolling, whole
 from engine.settings import SettingError
-from engine.wavefront import Wavefront
 
 MARK = 99  # the id of a row's end
 sides = st.tuples(st.integers(1, 5), st.integers(1, 5))
@@ -32,7 +31,7 @@ def agree(plan: Plan, grid: tuple[int, int], marked: bool) -> None:
 
 
 @given(sides, st.booleans(), st.data())
-def test_a_whole_picture_the_rest_of_one_and_waves(
+def test_a_whole_picture_the_rest_of_one_and_its_rows_at_once(
     grid: tuple[int, int], marked: bool, data: st.DataObject
 ) -> None:
     everything = whole(grid, layout(grid, marked))
@@ -48,11 +47,8 @@ def test_a_whole_picture_the_rest_of_one_and_waves(
     for slot, token in rest.known:
         cell = everything.cells[slot]
         assert token == (MARK if cell < 0 else cell)
-    lag = data.draw(st.integers(1, everything.stride))
-    front = waves(everything, Wavefront(everything.length, everything.stride, lag))
-    agree(front, grid, marked)
-    assert front.fronts
-    assert front.slots == everything.slots or lag < everything.stride
+    agree(rolling(everything), grid, marked)
+    assert rolling(everything).fronts
 
 
 @given(sides, st.sampled_from(ORDERS), st.data())
@@ -75,7 +71,7 @@ def test_any_cells_in_their_order_behind_the_known_ones(
 def test_what_is_filled_in_has_no_rows_to_draw_at_once() -> None:
     rest = below(whole((2, 2), [-1] * 4), Infilling((0, 1, MASKED, MASKED), "raster"))
     with pytest.raises(SettingError, match="no rows to draw at once"):
-        waves(rest, Wavefront(rest.length, rest.stride, 1))
+        rolling(rest)
 
 
 def test_columns_that_do_not_fit_are_no_plan() -> None:

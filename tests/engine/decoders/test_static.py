@@ -196,11 +196,12 @@ def test_nothing_is_copied_between_host_and_device_within_a_step(
             record = StepRecorder(decoder, state).observe(state, window, verification)
             for tensor in (rows.fed, logits, verification.tokens, outcome, record.flat):
                 assert tensor.device.type == "meta"
-            count = min(count, len(verification.tokens))
+            # A window of one row has no draft, and its first pass begins one row.
+            count = 1 if name == "zipar" else min(count, len(verification.tokens))
             state.commit(verification, count, list(range(count)))
-    # In the second step: what never changes is there after the first. That of rows ends with what
-    # the next one reads, which the host has laid out.
-    assert len(copies) == (name == "rows"), copies
+    # In the second step: what never changes is there after the first. Where several rows are drawn
+    # at once, it ends with what the next one reads, which the host has laid out.
+    assert len(copies) == (name in ("zipar", "rows")), copies
 
 
 def test_reading_a_value_on_the_host_is_noticed() -> None:

@@ -16,7 +16,7 @@ from engine.models.base import planned
 from engine.numerics.distributions import total_variation
 from engine.race import Lane, RaceRequest
 from engine.settings import SettingError
-from engine.trace import LaneStats, Status, Step
+from engine.trace import LaneStats, Status, Step, StepTable
 from engine.trace.shares import NONE, ONE
 from tests.floats import STORED
 from tests.infill_toys import NeighbourToy
@@ -36,8 +36,8 @@ def test_a_lag_of_the_pictures_width_is_vanilla_ar_token_for_token(lag: int, for
     model = Toy((3, 4), 12, forced=forced)
     for seed in range(5):
         steps = decoded(ZipAR(model, ZipARSettings(s=lag)), seed)
-        tokens = [int(token) for step in steps for token in step.committed["token"]]
-        assert tokens == VanillaAR(model).generate("", seed)
+        table = StepTable.join([step.rows for step in steps])
+        assert table.tokens == VanillaAR(model).generate("", seed)
         assert len(steps) == model.plan.length
         free = model.forced_ids.numpy() < 0
         assert (steps[-1].rows.prices["shift"] == np.where(free, 0, NONE)).all()
@@ -54,11 +54,11 @@ def test_a_token_is_drawn_from_what_is_there_before_it_and_priced_by_what_is_not
     model, width = Toy((4, 4), 6, forced=forced), 4 + forced
     decoder = ZipAR(model, ZipARSettings(s=lag))
     steps, drawn, q = decoded(decoder, 3), dict[int, int](), dict[int, Tensor]()
-    order = decoder.plan.slots
     assert len(steps) == width + 3 * lag
     for step in steps:
         found = {}
-        for at, spot in zip(order[step.before : step.after], every([step]), strict=True):
+        for spot in every([step]):
+            at = spot.position
             path = [drawn[each] for each in sorted(drawn) if each < at]
             if at % width == 0 and at and at - 1 not in drawn:
                 newest = max(each for each in drawn if each // width == at // width - 1)
@@ -71,7 +71,7 @@ def test_a_token_is_drawn_from_what_is_there_before_it_and_priced_by_what_is_not
         drawn |= found
     picture = [drawn[at] for at in range(model.plan.length)]
     prices = steps[-1].rows.prices["shift"]
-    for at, price in zip(order, prices.tolist(), strict=True):
+    for at, price in enumerate(prices.tolist()):
         off = total_variation(q[at], model.distribution(picture[:at]))
         expected = NONE if model.forced_ids[at] >= 0 else round(float(off) * ONE)
         assert price == pytest.approx(expected, abs=2)
@@ -82,6 +82,25 @@ def test_a_token_is_drawn_from_what_is_there_before_it_and_priced_by_what_is_not
         assert stats.mean_shift() is None
         stats.add(step)
     assert stats.mean_shift() == pytest.approx(priced.mean())
+
+
+@pytest.mark.parametrize("reading", ["paper", "code"])
+@pytest.mark.parametrize(
+    ("grid", "lag"), [((3, 4), 1), ((4, 4), 2), ((5, 7), 3), ((6, 2), 1), ((1, 5), 2)]
+)
+def test_each_row_is_so_many_tokens_behind_the_one_above(
+    grid: tuple[int, int], lag: int, reading: str
+) -> None:
+    """As many passes as the papers count; the released code draws the whole first row alone."""
+    height, width = grid
+    steps = decoded(ZipAR(Toy(grid, 6), ZipARSettings(s=lag, reading=reading)), 1)
+    first = (width if reading == "code" else lag) if height > 1 else 0
+    assert len(steps) == width + first + max(0, height - 2) * lag
+    drawn = {spot.position: n for n, step in enumerate(steps) for spot in every([step])}
+    for at, n in drawn.items():
+        row, column = divmod(at, width)
+        behind = lag if row > 1 else first
+        assert n == (drawn[at - 1] + 1 if column else drawn[at - width] + behind if row else 0)
 
 
 def test_a_cell_of_a_round_is_priced_by_the_cells_of_its_round_before_it() -> None:

@@ -1,5 +1,5 @@
-"""Parallel rows on every model that reads tokens alone, against one pass of transformers' own
-layers over all that any pass has read: what that is, and who sees what, is written out from the
+"""Parallel rows and ZipAR on every model that reads tokens alone, against one pass of transformers'
+own layers over all that any pass has read: what that is, and who sees what, is written out from the
 trace alone."""
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 
 from engine.decoders.decode_state import DecodeState, Verification, Window
-from engine.decoders.rows import ParallelRows, ParallelRowsSettings
+from engine.decoders.rows import ParallelRows, RowsAtOnce
+from engine.decoders.zipar import ZipAR
 from engine.models.body import guide
 from engine.settings import Sampling
 from engine.trace import Step
@@ -28,9 +29,10 @@ KNOBS = [
     {"c": 2, "window": 4, "draws": "fresh"},
     {"c": 1, "window": 2, "lower_rows": "postponed"},
     {"c": 9, "window": 3},
+    {"s": 2},
 ]
 # With each: whether there is guidance, and for how many tokens alone.
-CASES = [(KNOBS[0], True, 7), (KNOBS[2], False, 0), (KNOBS[3], True, 0)]
+CASES = [(KNOBS[0], True, 7), (KNOBS[2], False, 0), (KNOBS[3], True, 0), (KNOBS[4], True, 7)]
 MORE_CASES = [(KNOBS[0], False, 0), (KNOBS[1], True, 7)]
 BUGS = (planted_rows.OthersDraftsVisible, planted_rows.BorrowedKept, planted_rows.EndNotRead)
 
@@ -128,7 +130,7 @@ def library_logits(tiny: Tiny, prompt: str, guided: bool, reader: Reader) -> Ten
     return model.head(states[:, before - 1 :])
 
 
-def watched(kind: type[ParallelRows]) -> type[ParallelRows]:
+def watched(kind: type[RowsAtOnce]) -> type[RowsAtOnce]:
     """One that keeps the distributions of its passes, in the order of a step's rows, and how many
     rows of the batch gave them."""
 
@@ -143,12 +145,12 @@ def watched(kind: type[ParallelRows]) -> type[ParallelRows]:
 
 
 def compared(
-    tiny: Tiny, kind: type[ParallelRows], knobs: dict[str, Any], sampling: Sampling, prompt: str
+    tiny: Tiny, kind: type[RowsAtOnce], knobs: dict[str, Any], sampling: Sampling, prompt: str
 ) -> Iterator[tuple[Step, list[tuple[Spot, Tensor, Tensor]]]]:
     """Every step with, of each position that it touched and nothing forces, the p that was found
     and the one that transformers' layers give."""
     model = tiny.model
-    decoder = watched(kind)(model, ParallelRowsSettings(**knobs), sampling)
+    decoder = watched(kind)(model, kind.Settings(**knobs), sampling)
     steps = list(decoder.steps(prompt, 3))
     reader = Reader(model.plan.stride, tiny.forced_ids)
     guided = 0 if sampling.guidance == 1 else sampling.guided_tokens or model.plan.length
@@ -183,16 +185,17 @@ def test_a_row_attends_to_what_is_there_before_it_in_raster_order_and_to_its_own
     tiny: Tiny, knobs: dict[str, Any], guided: bool, guided_tokens: int
 ) -> None:
     sampling = Sampling(tiny.guidance if guided else 1.0, guided_tokens, top_k=0)
+    kind, lag = (ZipAR, knobs["s"]) if "s" in knobs else (ParallelRows, knobs["c"])
     for prompt in tiny.prompts[:2]:
         tokens, at_once = dict[int, int](), 0
-        for step, rows in compared(tiny, ParallelRows, knobs, sampling, prompt):
+        for step, rows in compared(tiny, kind, knobs, sampling, prompt):
             for spot, found, expected in rows:
                 torch.testing.assert_close(found, expected, **EXACT, msg=str(spot))
             table = step.rows
             at_once = max(at_once, len({*(table.position // tiny.model.plan.stride)}))
             committed = table.position[table.committed].tolist()
             tokens |= zip(committed, step.committed["token"].tolist(), strict=True)
-        assert (at_once > 1) == (knobs["c"] < tiny.card.grid[1])
+        assert (at_once > 1) == (lag < tiny.card.grid[1])
         for at, forced in enumerate(tiny.forced_ids):
             assert tokens[at] == forced if forced >= 0 else 0 <= tokens[at] < tiny.card.codes
 

@@ -17,7 +17,7 @@ from engine.decoders.zipar import ZipAR
 from engine.models import FAMILIES, body
 from engine.models.supply.card import CARDS
 from engine.settings import Sampling, SettingError
-from engine.trace import Status, Step
+from engine.trace import Status, StepTable
 from tests.engine.models.families import TINY, Tiny
 from tests.engine.models.sequence import Sequence, guided_before
 from tests.engine.recorded_graph import capture
@@ -147,27 +147,23 @@ def test_rows_at_once(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(body, "BUCKET", 16)
     sampling = Sampling(guidance=2.0, guided_tokens=7, top_k=8)
 
-    def drawn(lag: int) -> list[Step]:
-        decoder = ZipAR(tiny.model, ZipAR.Settings(s=lag), sampling)
-        return list(decoder.steps(tiny.prompts[0], 4))
+    def drawn(lag: int) -> tuple[int, StepTable]:
+        steps = list(ZipAR(tiny.model, ZipAR.Settings(s=lag), sampling).steps(tiny.prompts[0], 4))
+        return len(steps), StepTable.join([step.rows for step in steps])
 
     ar = decoder(tiny, "ar", sampling).generate(tiny.prompts[0], 4)
-    steps = drawn(256)
-    assert [int(row["token"]) for step in steps for row in step.committed] == ar
-    free = steps[-1].rows.prices["shift"][[fixed < 0 for fixed in tiny.forced_ids]]
+    _, one_by_one = drawn(256)
+    assert one_by_one.tokens == ar
+    free = one_by_one.prices["shift"][[fixed < 0 for fixed in tiny.forced_ids]]
     assert not free.any()
-    steps = drawn(2)
+    passes, rows = drawn(2)
     height, stride = tiny.card.grid[0], tiny.model.plan.stride
-    assert len(steps) == stride + 2 * (height - 1)
-    forced = ZipAR(tiny.model, ZipAR.Settings(s=2)).plan.forced
-    rows = [row for step in steps for row in step.committed]
-    for row, fixed in zip(rows, forced, strict=True):
-        assert row["token"] == fixed if fixed >= 0 else 0 <= row["token"] < tiny.card.codes
+    assert passes == stride + 2 * (height - 1)
+    for token, fixed in zip(rows.tokens, tiny.forced_ids, strict=True):
+        assert token == fixed if fixed >= 0 else 0 <= token < tiny.card.codes
     monkeypatch.setattr(tiny.model, "static", True)
     monkeypatch.setattr(tiny.model, "capture", lambda: capture)
-    assert [row["token"] for step in drawn(2) for row in step.committed] == [
-        row["token"] for row in rows
-    ]
+    assert drawn(2)[1].tokens == rows.tokens
 
 
 def test_pixels_are_the_librarys(tiny: Tiny) -> None:
