@@ -1,60 +1,15 @@
-"""Plan: the order of a decode, as a value. A decoder's rule runs over whichever it is given.
-
-A model numbers the tokens of its pictures by *slots*: raster order, forced tokens between. A decode
-numbers those that it fills in by *positions*, in the order in which it does. A row of a forward
-pass that asks for a token stands its query in the slot before that token's.
-"""
+"""The orders of a decode: functions that make a `Plan`. A decoder's rule runs over whichever it is
+given."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 
+from engine.core import Plan
 from engine.infilling import MASKED, Infilling
 from engine.settings import SettingError
-
-
-@dataclass(frozen=True)
-class Plan:
-    """Of each position its grid cell, -1 of a forced one, its slot, and the id forced there, or -1.
-
-    `known` are the slots and ids of tokens that are there before the start, in the order in which a
-    model reads them. `stride` is how many positions a row of the grid is from the next, all of them
-    where there are no rows. `ahead`: a row may ask for any position; else for the one behind its
-    own token. `fronts`: several rows of the grid are drawn at once, so that a token's slot, and not
-    when it came, says which others see it: a row of a window stands where its query does, and sees
-    what stands no later, but of tokens that are not committed those alone that it follows. Raises
-    ValueError where the columns do not fit."""
-
-    cells: tuple[int, ...]
-    slots: tuple[int, ...]
-    forced: tuple[int, ...]
-    stride: int
-    known: tuple[tuple[int, int], ...] = ()
-    infilling: Infilling | None = None
-    ahead: bool = False
-    fronts: bool = False
-
-    def __post_init__(self) -> None:
-        if not len(self.cells) == len(self.slots) == len(self.forced):
-            raise ValueError("a plan says of each position its cell, its slot and what is forced")
-
-    @property
-    def length(self) -> int:
-        """How many positions there are, forced ones included."""
-        return len(self.slots)
-
-    @cached_property
-    def has_forced(self) -> bool:
-        """Whether any position is forced."""
-        return max(self.forced) >= 0
-
-    @property
-    def root(self) -> int:
-        """The slot of the token before the first position; -1: the prompt's last."""
-        return self.known[-1][0] if self.known else -1
 
 
 def whole(grid: tuple[int, int], forced: Sequence[int]) -> Plan:

@@ -23,11 +23,11 @@ import torch
 from torch import Tensor
 from transformers import AutoTokenizer, XLNetLMHeadModel
 
+from engine.core import Plan
 from engine.decoders import DECODERS
 from engine.infilling import MASKED, Fills, Infilling
 from engine.models.base import ImageModel, Parents, planned
 from engine.models.slots import Slot
-from engine.plan import Plan
 from engine.settings import Sampling, SettingError
 
 BLANK = re.compile(r"\[(\d{1,3})\]")

@@ -15,13 +15,13 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
+from engine.core import Plan
 from engine.decoders.ar import VanillaAR
 from engine.infilling import ORDERS, Infilling, box_mask
 from engine.models.base import ImageModel
 from engine.models.likelihood import teacher_forced
 from engine.numerics.distributions import gather
 from engine.numerics.intervals import mean, mean_text
-from engine.plan import Plan
 from engine.race import MAX_LANES, Lane, Race, RaceRequest
 from engine.settings import Sampling
 from engine.trace import LaneState, LaneStats

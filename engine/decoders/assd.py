@@ -7,9 +7,10 @@ from typing import ClassVar
 
 from torch import Tensor
 
+from engine.core import Verification, Window
 from engine.decoders.ar import commit_first
 from engine.decoders.base import Badge
-from engine.decoders.decode_state import DecodeState, Verification, Window
+from engine.decoders.decode_state import DecodeState
 from engine.decoders.ngram import draft_ngrams
 from engine.decoders.speculate import chain_acceptance, speculate
 from engine.decoders.window import WindowDecoder

@@ -10,9 +10,9 @@ from typing import ClassVar
 
 import torch
 
+from engine.core import Plan
 from engine.infilling import Fills
 from engine.models.base import ImageModel
-from engine.plan import Plan
 from engine.settings import Sampling, SettingError
 from engine.settings import Settings as AnySettings
 from engine.trace import Step, StepTable

@@ -8,7 +8,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from engine.decoders.decode_state import DecodeState, Verification, Window
+from engine.core import Verification, Window
+from engine.decoders.decode_state import DecodeState
 from engine.decoders.speculate import speculate
 from engine.numerics.distributions import gather, residual
 

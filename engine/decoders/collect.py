@@ -19,7 +19,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.clock import to_host
-from engine.decoders.decode_state import DecodeState, Diagnostics, Verification, Window
+from engine.core import Diagnostics, Verification, Window
+from engine.decoders.decode_state import DecodeState
 from engine.models.base import host_rows
 from engine.numerics.distributions import gather, total_variation
 from engine.trace import Status

@@ -1,30 +1,21 @@
-"""What the window loop, the rules and the recorder share: one decode's state, its window of drafts,
-and what a rule made of them.
+"""The state of one decode, which the window loop, the rules and the recorder share.
 
-Shapes: R rows of a pass, N nodes of a tree, V codes.
+Shapes: R rows of a pass, V codes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import NamedTuple, Self
 
 import torch
 from torch import Tensor
 
+from engine.core import ContractError, Rows, Verification, Window
 from engine.decoders.base import Decoder
-from engine.models.base import MAX_ROWS, Parents, host_count
+from engine.models.base import MAX_ROWS, host_count
 from engine.numerics.distributions import Sampled
 from engine.numerics.randomness import Noise, Purpose
-
-
-class Rows(NamedTuple):
-    """The rows of a forward pass, root first: the ids `fed` [R], and the positions `asked` [R]
-    whose distributions they give; the picture's length for padding."""
-
-    fed: Tensor
-    asked: Tensor
 
 
 class VerifyNumbers(NamedTuple):
@@ -35,72 +26,6 @@ class VerifyNumbers(NamedTuple):
     accept: Tensor
     replace: Tensor
     redraw: Tensor
-
-
-@dataclass(slots=True)
-class Window:
-    """What a pass verifies: of each row the draft for the position that it asks for, `drafts` [R],
-    and the distribution that it was drawn from, q [R, V]. The last row's position has no draft: its
-    q is 0, its token means nothing. A pass that drafts nothing has no rows here.
-
-    Each row of a chain reads the draft of the row before. In a tree the drafts are one of its
-    paths, or none, and the rows behind the root are its `nodes` [N], tokens at `depths` [N] below
-    the root; `parents` are the rows that its 1 + N rows follow. In an infilling a node gives the
-    distribution at its depth, whatever it follows.
-
-    A decoder that draws several rows of the picture at once lays out the pass itself, as `rows`.
-    """
-
-    drafts: Tensor
-    q: Tensor
-    nodes: Tensor | None = None
-    depths: Tensor | None = None
-    parents: Parents = None
-    rows: Rows | None = None
-
-
-@dataclass(slots=True)
-class Diagnostics:
-    """What a rule considered on a tree beside the drafts, for the records alone: of a chain,
-    `WindowDecoder.groups` and `shift` say it.
-
-    candidates [levels, K, 6]: token, p, q, acceptance probability, uniform, and 1 where it was
-    tried. Where the window has no drafts of its own: q [R, V], what those on the path were drawn
-    from, shift [R], of their nodes' tests, and groups [R, 3 + up to TOP]: of each draft's group
-    (GSD) or neighbourhood (LANTERN) how many tokens, the two masses (under p and q) whose ratio is
-    the acceptance probability, and the nearest tokens, the draft first, -1 for none; of typical
-    acceptance, for the draft alone, p(x) and the threshold.
-    """
-
-    candidates: Tensor | None = None
-    q: Tensor | None = None
-    shift: Tensor | None = None
-    groups: Tensor | None = None
-
-
-@dataclass(slots=True)
-class Verification:
-    """What a decoder's rule made of a window; on the device, row i for position n + i, R rows.
-
-    `tokens` are the committed ones, then the drafts of the next window, each of which is now a
-    sample of its row of `q` [R, V]. `acceptance` and `uniform` mean nothing where there is no
-    draft. `drafts` are what was verified, -1 for nothing; None: the window's. `path` are the window
-    rows that lead to the committed positions; None: row i leads to position n + i. `places`: which
-    positions the rows are for, where they do not follow one another.
-    """
-
-    count: Tensor  # committed positions, 0-dim
-    tokens: Tensor
-    q: Tensor
-    status: Tensor  # a Status each
-    p: Tensor  # the model's distribution at each position [R, V]
-    acceptance: Tensor  # probability that the rule accepts this very draft; NaN: not verified
-    uniform: Tensor  # the number drawn against it; NaN: the rule did not come to it
-    drafts: Tensor | None = None
-    path: Tensor | None = None
-    redraws: bool = True  # whether positions behind the committed ones keep or get a draft
-    places: Tensor | None = None  # the picture's length of what is none
-    diagnostics: Callable[[], Diagnostics] = Diagnostics  # called when the step is recorded
 
 
 class DecodeState:
@@ -267,8 +192,27 @@ class DecodeState:
         self.ctx.close()
         self.model.slots.release(self.slot)
 
-    def commit(self, verification: Verification, count: int, path: list[int]) -> None:
+    def committed_rows(self, outcome: list[int]) -> list[int]:
+        """The window rows that lead to each position that a turn commits, of its outcome. Raises
+        ContractError where it commits nothing, or more than there is."""
+        count, *path = outcome
+        n, left = self.frontier, self.plan.length - self.frontier
+        if count < 1:
+            raise ContractError(f"a pass from position {n} on committed nothing")
+        if count > left:
+            raise ContractError(
+                f"a pass from position {n} on committed {count} tokens, of a picture of"
+                f" {self.plan.length}"
+            )
+        return path[:count] or list(range(count))
+
+    def keep_rows(self, path: list[int]) -> None:
+        """Makes the rows permanent that lead to what is committed."""
+        self.model.keep(self.ctx, self.kept(path), self.known_until(path))
+
+    def commit(self, verification: Verification, path: list[int]) -> None:
         """Takes over what a step committed and left."""
+        count = len(path)
         self.tokens[self.frontier : self.frontier + count] = verification.tokens[:count]
         if self.recent_p is not None:
             rows = self.positions(len(verification.p)) % len(self.recent_p)

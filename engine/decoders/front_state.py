@@ -11,8 +11,9 @@ import torch
 from torch import Tensor
 
 from engine.clock import to_device
+from engine.core import Verification
 from engine.decoders.base import Decoder
-from engine.decoders.decode_state import DecodeState, Verification
+from engine.decoders.decode_state import DecodeState
 from engine.fronts import Front, FrontTable, fronts, table_of
 from engine.numerics.randomness import Noise, Purpose
 
@@ -106,7 +107,8 @@ class FrontState(DecodeState):
         ended = {int(first[n]) for n, front in enumerate(self.fronts) if front.closing}
         return sorted((set(path) - borrowed) | ended)
 
-    def commit(self, verification: Verification, count: int, path: list[int]) -> None:
+    def commit(self, verification: Verification, path: list[int]) -> None:
+        count = len(path)
         assert verification.places is not None
         self.tokens[verification.places[:count]] = verification.tokens[:count]
         self.drafts = self.fixed("drafts", verification.tokens)

@@ -9,15 +9,15 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from engine.core import Plan, Verification, Window
 from engine.decoders.base import Badge
-from engine.decoders.decode_state import DecodeState, Verification, Window
+from engine.decoders.decode_state import DecodeState
 from engine.decoders.jacobi_window import JacobiWindowDecoder, SpeculativeSettings
 from engine.decoders.shift import committed_by_residual, most_tokens
 from engine.decoders.speculate import acceptance_probability, speculate
 from engine.models.base import ImageModel
 from engine.numerics.distributions import exact, gather
 from engine.numerics.ranking import rank_keys, ranked_index
-from engine.plan import Plan
 from engine.settings import Sampling, Withdrawn, knob
 from engine.settings import Settings as AnySettings
 from engine.trace.rows import TOP

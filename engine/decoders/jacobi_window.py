@@ -14,7 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from engine.decoders.decode_state import DecodeState, Window
+from engine.core import Window
+from engine.decoders.decode_state import DecodeState
 from engine.decoders.window import WindowDecoder
 from engine.models.base import MAX_ROWS
 from engine.numerics.distributions import gather, sample

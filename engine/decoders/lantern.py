@@ -10,15 +10,16 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from engine.core import Verification, Window
 from engine.decoders.base import Badge, never
-from engine.decoders.decode_state import DecodeState, Verification, Window
+from engine.decoders.decode_state import DecodeState
 from engine.decoders.jacobi_window import (
     JacobiWindowDecoder,
     JacobiWindowSettings,
     init_knob,
     window_knob,
 )
-from engine.decoders.lantern_tree import DraftTree, TreeWalk, draft_tree
+from engine.decoders.lantern_tree import TreeWalk, draft_tree
 from engine.decoders.shift import most_tokens, most_true
 from engine.decoders.speculate import acceptance_probability, speculate
 from engine.models.base import MAX_ROWS, Drafter, host_rows
@@ -185,7 +186,7 @@ class Lantern(JacobiWindowDecoder):
             q.append(drafted)
         return Window(torch.cat([*tokens, tokens[-1]]), torch.cat([*q, torch.zeros_like(q[-1])]))
 
-    def _tree(self, state: DecodeState, eagle: Drafter, logits: Tensor, depth: int) -> DraftTree:
+    def _tree(self, state: DecodeState, eagle: Drafter, logits: Tensor, depth: int) -> Window:
         """The drafter's tree; `logits` [V] are those of its first tokens."""
         positions = torch.split(state.positions(depth), 1)
 
@@ -199,16 +200,19 @@ class Lantern(JacobiWindowDecoder):
         return draft_tree(first, expand, depth, self.settings.width, self.settings.nodes)
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
-        if isinstance(window, DraftTree):
-            return self._verify_tree(state, window, p)
+        if window.nodes is not None and window.parents is not None:
+            return self._verify_tree(state, window.nodes, window.parents, p)
         x = window.drafts
         acceptance = neighbourhood_acceptance(p, window.q, x, self._nearest(x), self.settings)
         # An EAGLE network drafts anew from what was committed.
         jacobi = self.eagle is None
         return speculate(state, window, p, acceptance, self._replacement, redraws=jacobi)
 
-    def _verify_tree(self, state: DecodeState, tree: DraftTree, p: Tensor) -> Verification:
-        walk, K = TreeWalk(tree, p, self._neighbourhood), min(self.settings.width, *p.shape)
+    def _verify_tree(
+        self, state: DecodeState, nodes: Tensor, parents: tuple[int, ...], p: Tensor
+    ) -> Verification:
+        walk = TreeWalk(nodes, parents, p, self._neighbourhood)
+        K = min(self.settings.width, *p.shape)
         u = state.uniform(Purpose.VERIFY, self.settings.depth + 1, K + 1)
         for level in range(self.settings.depth):
             walk.descend(u[level, :K])

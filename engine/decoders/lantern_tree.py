@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.decoders.decode_state import Diagnostics, Verification, Window
+from engine.core import Diagnostics, Verification, Window
 from engine.numerics.distributions import exact, gather, one_hot, sample, total_variation
 from engine.trace import Status
 
@@ -25,24 +25,15 @@ from engine.trace import Status
 Neighbourhood = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
-@dataclass(slots=True, kw_only=True)
-class DraftTree(Window):
-    """A tree with its nodes in order of depth and no path of `drafts`. children[row]: the rows
-    below each of the 1 + N rows, the drafter's likeliest first."""
-
-    nodes: Tensor
-    children: tuple[tuple[int, ...], ...]
-
-
 def draft_tree(
     first: Tensor,
     expand: Callable[[int, Tensor, Tensor], Tensor],
     depth: int,
     width: int,
     count: int,
-) -> DraftTree:
-    """A tree of at most `count` nodes, up to `depth` below the root, from the drafter's
-    distribution `first` [1, V] after the root.
+) -> Window:
+    """A window without a path of drafts: a tree of at most `count` nodes, up to `depth` below the
+    root, from the drafter's distribution `first` [1, V] after the root.
 
     In each round the `width` likeliest nodes of the last depth get their `width` likeliest tokens
     as children; in the end the likeliest nodes of all stay. How likely a node is, is the product of
@@ -73,13 +64,12 @@ def draft_tree(
     candidates, above = torch.stack([kept + 1, torch.cat(parents)[kept]]).tolist()
     row_of = {candidate: row for row, candidate in enumerate([0, *candidates])}
     followed = (0, *(row_of[parent] for parent in above))
-    return DraftTree(
+    return Window(
         token[:0],
         first[:0],
         nodes=torch.cat(tokens)[kept],
         depths=torch.cat(depths)[kept],
         parents=followed,
-        children=children_of(followed),
     )
 
 
@@ -120,9 +110,13 @@ class TreeWalk:
     the step; after a leaf, one of p. Behind its end the walk goes on through first children, for
     the record alone."""
 
-    def __init__(self, tree: DraftTree, p: Tensor, neighbourhood: Neighbourhood) -> None:
-        """p [1 + N, V]."""
-        self.tree, self.p, self.neighbourhood = tree, p, neighbourhood
+    def __init__(
+        self, nodes: Tensor, parents: tuple[int, ...], p: Tensor, neighbourhood: Neighbourhood
+    ) -> None:
+        """Nodes [N] in order of depth, of siblings the drafter's likeliest first; parents and p
+        [1 + N, V] of their rows and the root's."""
+        self.nodes, self.p, self.neighbourhood = nodes, p, neighbourhood
+        self.children = children_of(parents)
         self.path = [0]  # rows
         self.accepted, self.alive = 0, True
         self.levels: list[Level] = []
@@ -130,11 +124,11 @@ class TreeWalk:
     def descend(self, u: Tensor) -> None:
         """One level, where there is one below; u [K]."""
         row = self.path[-1]
-        below = self.tree.children[row]
+        below = self.children[row]
         if not below:
             return
         left, targets, masses = self.p[row : row + 1], list[Tensor](), list[Tensor]()
-        tokens = [self.tree.nodes[child - 1 : child] for child in below]
+        tokens = [self.nodes[child - 1 : child] for child in below]
         for x in tokens:
             members, added = self.neighbourhood(left, x)
             targets.append(left)
@@ -165,7 +159,7 @@ class TreeWalk:
         """After all levels; u [levels + 1] samples the last token."""
         rows, end = torch.tensor(self.path, device=self.p.device), self.accepted
         i = torch.arange(len(rows), device=rows.device)
-        drafts, p = _and_end(self.tree.nodes[rows[1:] - 1], -1), self.p[rows]
+        drafts, p = _and_end(self.nodes[rows[1:] - 1], -1), self.p[rows]
         status = torch.where(i < end, int(Status.ACCEPTED), int(Status.DROPPED))
         status[end] = int(Status.RESAMPLED if end < len(self.levels) else Status.FRESH)
         acceptance = torch.stack([level.acceptance[level.child] for level in self.levels])

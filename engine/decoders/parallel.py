@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from engine.decoders.decode_state import DecodeState, Verification, Window
+from engine.core import Verification, Window
+from engine.decoders.decode_state import DecodeState
 from engine.decoders.priced import Priced
 from engine.numerics.distributions import exact, sample
 from engine.numerics.randomness import Purpose

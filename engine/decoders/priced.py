@@ -9,8 +9,9 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from engine.core import Verification, Window
 from engine.decoders.base import Badge
-from engine.decoders.decode_state import DecodeState, Verification, Window
+from engine.decoders.decode_state import DecodeState
 from engine.decoders.window import WindowDecoder
 from engine.models.likelihood import windows
 from engine.numerics.distributions import logits_to_probs, total_variation

@@ -18,8 +18,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from engine.core import Verification, Window
 from engine.decoders.collect import Found, Observation, Packed, Rule, collect
-from engine.decoders.decode_state import DecodeState, Verification, Window
+from engine.decoders.decode_state import DecodeState
 from engine.failures import Failure
 from engine.models.supply.card import ModelError
 from engine.trace.rows import DTYPES, SHARES, TOP, Source, Status

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from engine.decoders.decode_state import DecodeState, Diagnostics, Rows, Verification, Window
+from engine.core import Diagnostics, Plan, Rows, Verification, Window
+from engine.decoders.decode_state import DecodeState
 from engine.decoders.front_state import FrontState, Pace, fronts_of
 from engine.decoders.jacobi_window import fill_up
 from engine.decoders.priced import Priced
@@ -18,7 +19,7 @@ from engine.fronts import ELSEWHERE
 from engine.models.base import MAX_ROWS, ImageModel
 from engine.numerics.distributions import exact, residual, sample
 from engine.numerics.randomness import Purpose
-from engine.plan import Plan, rolling
+from engine.plan import rolling
 from engine.settings import Sampling, knob
 from engine.settings import Settings as AnySettings
 from engine.trace import MAX_SIDE, Status

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from engine.core import Verification, Window
 from engine.decoders.base import Badge
 from engine.decoders.block import verify_block
-from engine.decoders.decode_state import DecodeState, Verification, Window
+from engine.decoders.decode_state import DecodeState
 from engine.decoders.jacobi_window import JacobiWindowDecoder, SpeculativeSettings
 from engine.decoders.speculate import chain_acceptance, speculate
 from engine.settings import knob

@@ -9,8 +9,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from engine.core import Diagnostics, Verification, Window
 from engine.decoders.base import Badge
-from engine.decoders.decode_state import DecodeState, Diagnostics, Verification, Window
+from engine.decoders.decode_state import DecodeState
 from engine.decoders.jacobi_window import fill_up, fresh_knob, initial_tokens
 from engine.decoders.speculate import (
     acceptance_probability,

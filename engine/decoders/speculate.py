@@ -8,7 +8,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from engine.decoders.decode_state import DecodeState, Verification, Window
+from engine.core import Verification, Window
+from engine.decoders.decode_state import DecodeState
 from engine.numerics.distributions import gather, residual, sample
 from engine.trace import Status
 

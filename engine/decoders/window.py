@@ -1,6 +1,6 @@
 """The window loop, once for every decoder: propose drafts, one forward pass, verify, commit.
 
-The window is [root, d_1 .. d_{L-1}], the root being the last committed token. Output row i is the
+The window is [root, d_1 .. d_{R-1}], the root being the last committed token. Output row i is the
 model's distribution p at position n + i, where n is the frontier; it verifies the draft at that
 position, and the last row's position has no draft yet. Drafts are counted from 0 with their
 positions: `drafts[i]` and `q[i]` belong to position n + i.
@@ -12,19 +12,19 @@ from __future__ import annotations
 
 import logging
 from abc import abstractmethod
-from collections.abc import Callable, Generator, Hashable, Sequence
+from collections.abc import Callable, Generator
 from contextlib import closing
-from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from engine.clock import StepClock, to_host
+from engine.clock import to_host
+from engine.core import Rows, Turn, Verification, Window
 from engine.decoders.base import Decoder, never
-from engine.decoders.decode_state import DecodeState, Rows, Verification, Window
+from engine.decoders.decode_state import DecodeState
+from engine.decoders.launcher import Launcher, Run
 from engine.decoders.recorder import StepRecorder, priced
-from engine.graphs import CaptureError, Graphs
 from engine.numerics.distributions import exact, logits_to_probs, total_variation
 from engine.trace import Step
 
@@ -76,10 +76,6 @@ class WindowDecoder(Decoder):
         what `Diagnostics.groups` says."""
         return None
 
-    def kept(self, state: DecodeState, path: list[int]) -> Sequence[int]:
-        """The window rows that stay in the cache."""
-        return state.kept(path)
-
     def observe(
         self, state: DecodeState, window: Window, verification: Verification, count: int
     ) -> None:
@@ -90,57 +86,65 @@ class WindowDecoder(Decoder):
         of a decoder that verifies nothing, else None. `stopped` as in `steps`."""
         return None
 
+    def take_turn(self, state: DecodeState, run: Run) -> Turn:
+        """One pass, whose parts `run` runs: `run(part, key, function, *inputs)` gives
+        `function(*inputs)`, and may keep it by its key, as `Graphs.run` does."""
+        state.drafter_passes = 0
+        window, rows = run("propose", None, self.propose_rows, state)
+        attended, width = state.ctx.attended(len(rows.fed)), len(rows.fed)
+        logits = run("forward", attended, self.read_rows, state, window, rows)
+        read = state, window, rows, logits
+        verification, outcome = run("verify", width, self.verify_logits, *read)
+        return Turn(window, rows, verification, outcome)
+
+    def propose_rows(self, state: DecodeState) -> tuple[Window, Rows]:
+        """The next window, and the rows of its pass."""
+        window = self.propose(state)
+        return window, state.laid_out(window)
+
+    def read_rows(self, state: DecodeState, window: Window, rows: Rows) -> Tensor:
+        """The target's logits [R, V] behind each row."""
+        logits = self.model.forward(state.ctx, rows.fed, window.parents, rows.asked)
+        return state.fixed("logits", logits)
+
+    def verify_logits(
+        self, state: DecodeState, window: Window, rows: Rows, logits: Tensor
+    ) -> tuple[Verification, Tensor]:
+        """The verification, and what the host has to know of it, as `Turn.outcome`."""
+        p = logits_to_probs(logits, self.sampling, state.forced(rows.asked))
+        verification = self.verify(state, window, p)
+        count = verification.count.view(1)
+        if verification.path is None:
+            return verification, count
+        return verification, torch.cat([count, verification.path])
+
     def steps(
         self, prompt: str, seed: int, stopped: Callable[[], bool] = never
     ) -> Generator[Step, None, None]:
-        model = self.model
-        graphs: Graphs | None = None
-
-        def run(part: str, key: Hashable, function: Callable[..., Any], *inputs: Any) -> Any:
-            nonlocal graphs
-            bound = partial(function, state, *inputs)
-            # The first step reads the prompt too: its shapes are its own.
-            if graphs is None or not state.step:
-                return bound()
-            try:
-                return graphs.run(part, key, bound, clock)
-            except CaptureError as error:
-                graphs = state.slot.graphs = None
-                clock.skip()
-                result = bound()  # which raises where the device itself is lost
-                log.warning("%s goes on without CUDA graphs: %s", self.title, error)
-                # Another race may have the memory that this one lacks.
-                if not isinstance(error.__cause__, torch.OutOfMemoryError):
-                    model.uncaptured[self.name] = str(error)
-                return result
-
         with self.begin(prompt, seed) as state, closing(StepRecorder(self, state)) as recorder:
-            clock = StepClock(model.device)
-            if model.capture and self.captured:
-                graphs = state.slot.graphs = state.slot.graphs or Graphs(model.capture())
+            launcher = Launcher(self, state)
+            clock = launcher.clock
             while state.frontier < self.plan.length:
+                # 1. Propose, read and verify: `launcher` charges each part.
                 clock.skip()
-                state.drafter_passes = 0
-                window, rows = run("propose", None, self._propose)
-                clock.lap("draft" if state.drafter_passes else "verify")
-                attended, width = state.ctx.attended(len(rows.fed)), len(rows.fed)
-                logits = run("forward", attended, self._forward, window, rows)
-                clock.lap("forward")
-                verification, outcome = run("verify", width, self._verify, window, rows, logits)
-                outcome = to_host(outcome)
+                turn = self.take_turn(state, launcher.run)
+                outcome = to_host(turn.outcome)
                 clock.lap("verify")
-                seen = run("record", width, recorder.observe, window, verification).to_host()
+                # 2. What is recorded comes to the host with what is committed, in one wait.
+                width, observed = len(turn.rows.fed), (turn.window, turn.verification)
+                seen = launcher.run("record", width, recorder.observe, state, *observed).to_host()
                 clock.wait()
                 clock.skip()
-                count, *path = outcome.tolist()
-                path = path[:count] or list(range(count))
-                model.keep(state.ctx, self.kept(state, path), state.known_until(path))
+                # 3. Commit: the cache keeps rows, the state goes on.
+                path = state.committed_rows(outcome.tolist())
+                state.keep_rows(path)
                 clock.lap("cache")
-                state.commit(verification, count, path)
+                state.commit(turn.verification, path)
                 clock.lap("verify")
+                # 4. Yield the step. The last one waits for its prices, when the slot is free.
                 seconds = clock.seconds()
-                self.observe(state, window, verification, count)
-                step = recorder.step(seen, width, verification, count, seconds)
+                self.observe(state, *observed, len(path))
+                step = recorder.step(seen, width, turn.verification, len(path), seconds)
                 if state.frontier < self.plan.length:
                     yield step
         yield self._audited(step, state, stopped)
@@ -154,23 +158,3 @@ class WindowDecoder(Decoder):
             log.warning("%s has no prices: %s: %s", self.title, type(error).__name__, error)
             return step
         return step if prices is None else priced(step, prices)
-
-    def _propose(self, state: DecodeState) -> tuple[Window, Rows]:
-        window = self.propose(state)
-        return window, state.laid_out(window)
-
-    def _forward(self, state: DecodeState, window: Window, rows: Rows) -> Tensor:
-        logits = self.model.forward(state.ctx, rows.fed, window.parents, rows.asked)
-        return state.fixed("logits", logits)
-
-    def _verify(
-        self, state: DecodeState, window: Window, rows: Rows, logits: Tensor
-    ) -> tuple[Verification, Tensor]:
-        """The verification, and what the loop needs of it: count, then its path if that can leave
-        the chain."""
-        p = logits_to_probs(logits, self.sampling, state.forced(rows.asked))
-        verification = self.verify(state, window, p)
-        count = verification.count.view(1)
-        if verification.path is None:
-            return verification, count
-        return verification, torch.cat([count, verification.path])

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from engine.decoders.decode_state import DecodeState, Rows, Verification, Window
+from engine.core import Rows, Verification, Window
+from engine.decoders.decode_state import DecodeState
 from engine.decoders.front_state import Pace, fronts_of
 from engine.decoders.rows import RowsAtOnce
 from engine.models.base import MAX_ROWS

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 
+from engine.core import Plan
 from engine.decoders.window import WindowDecoder
 from engine.judge.choices import NotEnumerable
 from engine.judge.enumeration import (
@@ -20,7 +21,6 @@ from engine.judge.enumeration import (
 )
 from engine.judge.standard import LARGER, SMALL, StandardToy
 from engine.judge.toys import Toy
-from engine.plan import Plan
 from engine.settings import Settings, knobs
 
 # Runs of a pass's verification, of which a slow processor takes some 300 a second: what is judged

@@ -9,14 +9,13 @@ from contextlib import contextmanager
 import numpy as np
 import torch
 
+from engine.core import ContractError, Plan
 from engine.decoders.base import Decoder
 from engine.decoders.outside import last_line
 from engine.decoders.verdict import Check, source_of
 from engine.infilling import Infilling
-from engine.judge.enumeration import ContractError
 from engine.judge.toys import InfillToy, Toy, ToyContext
 from engine.models.base import planned
-from engine.plan import Plan
 from engine.settings import Settings
 from engine.trace import Step
 from engine.trace.steps import recorded

@@ -20,11 +20,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.decoders.decode_state import DecodeState, Rows, Verification, Window
+from engine.core import Plan, Rows, Verification, Window
+from engine.decoders.decode_state import DecodeState
 from engine.decoders.window import WindowDecoder
 from engine.judge.choices import Intervals, NotEnumerable, outcomes
 from engine.judge.symbolic import SymbolicNoise, copied, settled
-from engine.plan import Plan
 from engine.trace import Status
 
 Joint = dict[tuple[int, ...], float]  # by the token ids at a plan's positions
@@ -32,10 +32,6 @@ CLOSE = 1e-12  # rounding in float64, of a probability
 # Of a state, what is the same throughout a decode, or follows from the committed tokens.
 _GIVEN = {"model", "plan", "ctx", "noise", "slot", "forced_ids", "_offsets", "_noise"}
 _LAID = {"fronts", "numbers", "table", "parents"}  # what a step replaces, and changes nowhere
-
-
-class ContractError(Exception):
-    """A decoder that does not do what the window loop needs; the message says what."""
 
 
 class TooManyOutcomes(Exception):
@@ -199,33 +195,25 @@ def _steps(walk: Walk, node: Node) -> Iterator[Node]:
         lambda: _proposed(decoder, node.state), node.intervals, _settled_proposal
     ):
         window, rows = proposal
-        logits = decoder._forward(state, window, rows)
+        logits = decoder.read_rows(state, window, rows)
 
         def verified() -> tuple[DecodeState, Verification, Tensor]:
             twin = _copied(state)  # noqa: B023
-            return twin, *decoder._verify(twin, window, rows, logits)  # noqa: B023
+            return twin, *decoder.verify_logits(twin, window, rows, logits)  # noqa: B023
 
         def committed(
             made: tuple[DecodeState, Verification, Tensor],
         ) -> tuple[DecodeState, Verification]:
             before, v, outcome = made
             twin = _copied(before)
-            count, *path = settled(outcome).tolist()
-            if count < 1:
-                raise ContractError(f"a pass from position {n} on committed nothing")
-            if n + count > decoder.plan.length:
-                raise ContractError(
-                    f"a pass from position {n} on committed {count} tokens, of a picture of"
-                    f" {decoder.plan.length}"
-                )
-            path = path[:count] or list(range(count))
-            decoder.model.keep(twin.ctx, decoder.kept(twin, path), twin.known_until(path))
-            twin.commit(v, count, path)
+            path = twin.committed_rows(settled(outcome).tolist())
+            twin.keep_rows(path)
+            twin.commit(v, path)
             if v.places is not None:
                 twin.drafts = settled(twin.drafts)
                 return twin, v
             # What is committed, or behind the image's end, is no draft.
-            left = slice(count, decoder.plan.length - n)
+            left = slice(len(path), decoder.plan.length - n)
             twin.drafts = settled(torch.cat([twin.tokens[:1], v.tokens[left]]))
             twin.q = torch.cat([torch.zeros_like(v.q[:1]), v.q[left]])
             twin.count.fill_(1)
@@ -270,7 +258,7 @@ def _only_draft(window: Window, v: Verification) -> bool:
 
 def _proposed(decoder: WindowDecoder, before: DecodeState) -> tuple[DecodeState, Window, Rows]:
     state = _copied(before)
-    return state, *decoder._propose(state)
+    return state, *decoder.propose_rows(state)
 
 
 def _settled_proposal(
@@ -281,7 +269,7 @@ def _settled_proposal(
     for place in fields(window):
         if place.name != "rows":
             setattr(window, place.name, settled(getattr(window, place.name)))
-    return _copied(state), (window, Rows(*map(settled, rows)))
+    return _copied(state), (window, Rows(settled(rows.fed), settled(rows.asked)))
 
 
 def _copied(state: DecodeState) -> DecodeState:

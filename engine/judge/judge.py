@@ -12,6 +12,7 @@ from multiprocessing import get_context
 
 import torch
 
+from engine.core import Plan
 from engine.decoders.ar import VanillaAR
 from engine.decoders.base import Decoder
 from engine.decoders.scd import SCD
@@ -44,7 +45,6 @@ from engine.judge.sampling import rejects, sampled_until_caught
 from engine.judge.shift import recorded_shift
 from engine.judge.standard import four_codes
 from engine.judge.toys import Toy
-from engine.plan import Plan
 from engine.settings import Settings
 from engine.version import version
 

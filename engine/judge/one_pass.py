@@ -8,7 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.decoders.decode_state import DecodeState, Verification, Window
+from engine.core import Verification, Window
+from engine.decoders.decode_state import DecodeState
 from engine.decoders.window import WindowDecoder
 from engine.judge.choices import outcomes
 from engine.judge.symbolic import SymbolicNoise, settled

@@ -7,9 +7,9 @@ from dataclasses import fields
 import numpy as np
 import torch
 
+from engine.core import Verification
 from engine.decoders.base import never
 from engine.decoders.collect import Observation, collect
-from engine.decoders.decode_state import Verification
 from engine.decoders.window import WindowDecoder
 from engine.judge.choices import recording
 from engine.judge.enumeration import Node, StepOutcome, Walk, walked

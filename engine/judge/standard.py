@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import torch
 
+from engine.core import Plan
 from engine.decoders.base import Decoder
 from engine.infilling import Infilling
 from engine.judge.toys import InfillToy, Toy
 from engine.models.base import planned
-from engine.plan import Plan
 from engine.settings import Sampling
 
 

@@ -9,10 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from engine.core import Plan
 from engine.infilling import MASKED, Fills, Infilling
 from engine.models.base import ImageModel
 from engine.models.slots import Slot
-from engine.plan import Plan
 from engine.settings import Sampling
 
 

@@ -18,7 +18,7 @@ import torch
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from torch import Tensor
 
-from engine.decoders.decode_state import Verification
+from engine.core import Verification
 from engine.decoders.sjd import SJD
 from engine.judge.choices import outcomes
 from engine.judge.enumeration import exactly

@@ -12,14 +12,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from engine.core import Parents, Plan
 from engine.graphs import Capture
 from engine.infilling import Fills, Infilling
 from engine.models.slots import Slot, Slots
 from engine.numerics.ranking import rank_keys, ranked_index
-from engine.plan import Plan, anywhere, below, whole
+from engine.plan import anywhere, below, whole
 from engine.settings import Sampling
 
-Parents = tuple[int, ...] | None  # the row that each row of a window follows; a chain
 MAX_ROWS = 96  # of a window
 CODES_AT_ONCE = 256  # codes whose distances to all others are held at once
 

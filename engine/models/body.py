@@ -19,14 +19,14 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from engine.clock import to_device
+from engine.core import Parents, Plan
 from engine.infilling import Fills
-from engine.models.base import MAX_ROWS, ImageModel, Parents
+from engine.models.base import MAX_ROWS, ImageModel
 from engine.models.cache import WindowCache, ancestors
 from engine.models.lean import LeanBody
 from engine.models.onnx_body import Body, fastest_body
 from engine.models.slots import Slot
 from engine.models.supply.card import ModelCard
-from engine.plan import Plan
 
 BUCKET = 256  # slots: with static shapes, bodies attend to a multiple of so many
 

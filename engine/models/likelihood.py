@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from engine.core import Plan
 from engine.models.base import MAX_ROWS, ImageModel
-from engine.plan import Plan
 from engine.settings import Sampling
 
 

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from engine.core import Verification, Window
 from engine.decoders.base import Badge
 from engine.decoders.block import verify_block
-from engine.decoders.decode_state import DecodeState, Verification, Window
+from engine.decoders.decode_state import DecodeState
 from engine.decoders.jacobi_window import JacobiWindowDecoder, SpeculativeSettings, window_knob
 from engine.decoders.speculate import keep_coupled
 from engine.numerics.randomness import Purpose

@@ -12,7 +12,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from engine.decoders.decode_state import DecodeState, Verification, Window
+from engine.core import Verification, Window
+from engine.decoders.decode_state import DecodeState
 from engine.decoders.sjd_pac import SJDPAC, CandidateWalk, TreeWindow, draw_candidates
 from engine.decoders.speculate import acceptance_probability
 from engine.decoders.tree import children_on, side_on

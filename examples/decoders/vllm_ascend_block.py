@@ -15,8 +15,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from engine.core import Verification, Window
 from engine.decoders.base import Badge
-from engine.decoders.decode_state import DecodeState, Verification, Window
+from engine.decoders.decode_state import DecodeState
 from engine.decoders.jacobi_window import JacobiWindowDecoder, SpeculativeSettings, window_knob
 from engine.decoders.speculate import speculate
 from engine.numerics.distributions import gather

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.core import Plan
 from engine.infilling import MASKED, ORDERS, Infilling
-from engine.plan import Plan, anywhere, below, rolling, whole
+from engine.plan import anywhere, below, rolling, whole
 from engine.settings import SettingError
 
 MARK = 99  # the id of a row's end

@@ -11,12 +11,12 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import AutoTokenizer, PreTrainedTokenizerFast, XLNetConfig, XLNetLMHeadModel
 
+from engine.core import Plan
 from engine.decoders import DECODERS
 from engine.decoders.ar import VanillaAR
 from engine.decoders.assd import ASSD, ASSDSettings
 from engine.infilling import MASKED, Infilling
 from engine.models.base import planned
-from engine.plan import Plan
 from engine.settings import SettingError
 from examples import fill_in_text
 from examples.fill_in_text import XLNetText, read_blanks

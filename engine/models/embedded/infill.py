@@ -15,11 +15,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import LlamaConfig
 
+from engine.core import Plan
 from engine.infilling import MASKED, Fills, Infilling
 from engine.models.body import BodyContext, BodyModel, Prompt
 from engine.models.embedded.networks import EmbeddedTarget
 from engine.models.slots import Slot
-from engine.plan import Plan, anywhere
+from engine.plan import anywhere
 
 
 class EmbeddedInfill(EmbeddedTarget):

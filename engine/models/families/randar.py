@@ -15,8 +15,8 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from engine.core import Parents
 from engine.infilling import Fills
-from engine.models.base import Parents
 from engine.models.body import BodyContext
 from engine.models.families.llamagen_class import LlamaGenClassModel
 from engine.models.families.llamagen_weights import RandARNetwork

@@ -12,9 +12,10 @@ from unittest.mock import patch
 import torch
 from torch import Tensor
 
+from engine.core import Verification, Window
 from engine.decoders import lantern, sjd_pac
 from engine.decoders.block import verify_block
-from engine.decoders.decode_state import DecodeState, Verification, Window
+from engine.decoders.decode_state import DecodeState
 from engine.decoders.jacobi import Jacobi
 from engine.decoders.lantern import Lantern
 from engine.decoders.scd import SCD

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from engine.core import Verification, Window
 from engine.decoders import assd, speculate
 from engine.decoders.assd import ASSD
-from engine.decoders.decode_state import DecodeState, Verification, Window
+from engine.decoders.decode_state import DecodeState
 from engine.numerics.randomness import Purpose
 from engine.trace import Status
 from tests.engine.decoders.planted import Spoilt

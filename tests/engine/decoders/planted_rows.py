@@ -11,8 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from engine.core import Verification, Window
 from engine.decoders import front_state, rows
-from engine.decoders.decode_state import DecodeState, Verification, Window
+from engine.decoders.decode_state import DecodeState
 from engine.decoders.front_state import FrontState
 from engine.decoders.rows import ParallelRows
 from engine.fronts import Front, fronts
@@ -111,16 +112,24 @@ class OthersDraftsVisible(ParallelRows):
         return replace(super().propose(state), parents=None)
 
 
+class AllKept(FrontState):
+    def kept(self, path: Sequence[int]) -> list[int]:
+        return sorted({*super().kept(path), *path})
+
+
 class BorrowedKept(ParallelRows):
     """What a row's first token was drawn behind stays in the cache, as if it were the end of the
     row above."""
 
-    def kept(self, state: DecodeState, path: list[int]) -> Sequence[int]:
-        return sorted({*super().kept(state, path), *path})
+    State = AllKept
+
+
+class CommittedKept(FrontState):
+    def kept(self, path: Sequence[int]) -> list[int]:
+        return sorted(set(super().kept(path)) & set(path))
 
 
 class EndNotRead(ParallelRows):
     """A row's last token, which is read once more for the rows below, does not stay."""
 
-    def kept(self, state: DecodeState, path: list[int]) -> Sequence[int]:
-        return sorted(set(super().kept(state, path)) & set(path))
+    State = CommittedKept

@@ -10,6 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.core import Plan
 from engine.decoders import DECODERS, FILLING
 from engine.decoders.assd import ASSD, DRAFTS, ASSDSettings
 from engine.decoders.base import Badge
@@ -21,7 +22,6 @@ from engine.infilling import ORDERS
 from engine.judge.enumeration import CLOSE, distance, enumerated, exactly
 from engine.judge.toys import InfillToy, Toy, infilling
 from engine.models.base import planned
-from engine.plan import Plan
 from engine.settings import SettingError
 from engine.trace import Status
 from engine.trace.shares import NONE

@@ -13,6 +13,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from engine.core import Plan
 from engine.decoders import DECODERS, WHOLE
 from engine.decoders.ar import VanillaAR
 from engine.decoders.assd import ASSD
@@ -32,7 +33,6 @@ from engine.judge.sampling import log_e_value, rejects, sample
 from engine.judge.standard import crafted, sure
 from engine.judge.toys import InfillToy, Toy, infilling
 from engine.models.base import planned
-from engine.plan import Plan
 from engine.settings import Sampling, SettingError, Settings, knobs
 from tests.engine.decoders import planted, planted_assd
 from tests.variants import further

@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-import engine.decoders.window
+import engine.decoders.launcher
 from engine.clock import StepClock
+from engine.core import Window
 from engine.decoders.lantern import Lantern, LanternSettings, bounded_neighbourhood
-from engine.decoders.lantern_tree import DraftTree, TreeWalk, draft_tree
+from engine.decoders.lantern_tree import TreeWalk, children_of, draft_tree
 from engine.judge.choices import outcomes
 from engine.judge.symbolic import SymbolicNoise, settled
 from engine.judge.toys import Toy
@@ -62,7 +63,7 @@ def test_the_neighbours_are_known_before_the_first_clock_starts(
         known.append(model._neighbours is not None)
         return StepClock(device)
 
-    monkeypatch.setattr(engine.decoders.window, "StepClock", clock)
+    monkeypatch.setattr(engine.decoders.launcher, "StepClock", clock)
     steps = Lantern(model, LanternSettings(k=3)).steps("", 0)
     assert model._neighbours is None, "nothing is computed for a lane that never runs"
     with torch.inference_mode():
@@ -141,7 +142,7 @@ def test_a_tree_keeps_the_likeliest_nodes_and_reads_the_likeliest_of_each_depth(
     assert drafted.nodes.tolist() == [0, 1, 1, 0, 0, 1]
     assert drafted.depths.tolist() == [1, 1, 2, 2, 3, 3]
     assert drafted.parents == (0, 0, 0, 1, 2, 3, 4)
-    assert drafted.children == ((1, 2), (3,), (4,), (5,), (6,), (), ())
+    assert children_of(drafted.parents) == ((1, 2), (3,), (4,), (5,), (6,), (), ())
     assert len(drafted.drafts) == len(drafted.q) == 0
 
 
@@ -154,7 +155,8 @@ def test_a_tree_may_end_before_its_depth() -> None:
 def walked(*uniforms: list[float]) -> tuple[TreeWalk, object]:
     """LINE's rule with k = 3, delta = 0.25 on the tree above, whose rows all have p = TARGET."""
     drafted = tree(3, 2, 6, [])
-    walk = TreeWalk(drafted, TARGET.expand(7, -1), lantern(delta=0.25)._neighbourhood)
+    lending = lantern(delta=0.25)._neighbourhood
+    walk = TreeWalk(drafted.nodes, drafted.parents, TARGET.expand(7, -1), lending)
     for u in uniforms:
         walk.descend(torch.tensor(u, dtype=torch.float64))
     return walk, walk.finish(torch.full((4,), 0.5, dtype=torch.float64))
@@ -256,7 +258,7 @@ def test_a_tree_commits_by_the_changed_distribution(knobs: dict[str, float]) -> 
     decoder = Lantern(TOY, LanternSettings(**knobs))
     tokens = torch.tensor(TREE)
     p = distribution(2)
-    tree = DraftTree(tokens[:0], p[None][:0], nodes=tokens, children=((1, 2, 3), (), (), ()))
+    tree = Window(tokens[:0], p[None][:0], nodes=tokens, parents=(0, 0, 0, 0))
     expected = tree_distribution(p, decoder.settings)
     assert sum(expected) == pytest.approx(1, abs=rounding(1))
     found = torch.zeros(CODES, dtype=torch.float64)

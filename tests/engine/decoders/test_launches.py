@@ -40,12 +40,14 @@ def launches(name: str) -> Counter[str]:
         return result
 
     def step(run: Any) -> None:
-        window, rows = run("propose", decoder._propose, state)
-        logits = decoder._forward(state, window, rows)
-        verification, _ = run("verify", decoder._verify, state, window, rows, logits)
-        run("record", StepRecorder(decoder, state).observe, state, window, verification)
-        run("commit", state.commit, verification, 1, [0])
-        found["rows"] = len(rows.fed)
+        def part_of(part: str, _: object, function: Any, *inputs: Any) -> Any:
+            return function(*inputs) if part == "forward" else run(part, function, *inputs)
+
+        turn = decoder.take_turn(state, part_of)
+        observe = StepRecorder(decoder, state).observe
+        run("record", observe, state, turn.window, turn.verification)
+        run("commit", state.commit, turn.verification, [0])
+        found["rows"] = len(turn.rows.fed)
 
     with torch.inference_mode():
         decoder = DECODERS[name](WithoutValues(forced=False))

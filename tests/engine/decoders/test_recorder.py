@@ -14,10 +14,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from engine.core import Window
 from engine.decoders import DECODERS, WHOLE, recorder
 from engine.decoders.base import Badge
 from engine.decoders.collect import Observation
-from engine.decoders.decode_state import Window
 from engine.decoders.gsd import GSD, GSDSettings
 from engine.decoders.lantern import LanternSettings
 from engine.decoders.recorder import StepRecorder, find_sources

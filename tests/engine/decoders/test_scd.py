@@ -6,7 +6,8 @@ import pytest
 import torch
 from scipy import stats
 
-from engine.decoders.decode_state import DecodeState, Verification
+from engine.core import Verification
+from engine.decoders.decode_state import DecodeState
 from engine.decoders.scd import SCD, SCDSettings
 from engine.judge.one_pass import verify_chain, window_of
 from engine.trace import Status

@@ -13,7 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from engine.bench.grids import random_model
 from engine.decoders.base import Badge
 from engine.decoders.lantern import Lantern, LanternSettings
-from engine.decoders.lantern_tree import DraftTree, TreeWalk, children_of
+from engine.decoders.lantern_tree import TreeWalk
 from engine.decoders.relaxed import RelaxedSJD
 from engine.decoders.sjd import SJD
 from engine.decoders.window import WindowDecoder
@@ -52,8 +52,7 @@ def test_a_tree_s_shift_is_that_of_its_walks(delta: float, lossless: bool, seed:
     parents = (0, 0, 0, 0, 1, 1, 4)
     nodes = torch.cat([torch.randperm(CODES, generator=generator)[:3], torch.tensor([4, 9, 2])])
     p = torch.softmax(1.5 * torch.randn(7, CODES, generator=generator), -1)
-    tree = DraftTree(nodes[:0], p[:0], nodes=nodes, children=children_of(parents))
-    walk = TreeWalk(tree, p, lantern._neighbourhood)
+    walk = TreeWalk(nodes, parents, p, lantern._neighbourhood)
     for _ in range(3):
         walk.descend(torch.zeros(3))  # the first child of each
     walk.finish(torch.full((4,), 0.5))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine.decoders.decode_state import Verification
+from engine.core import Verification
 from engine.decoders.sjd_pac import SJDPAC, PACSettings, draw_candidates
 from engine.judge.one_pass import FixedNoise, verify_chain
 from engine.judge.toys import Toy

@@ -3,20 +3,21 @@ every decoder records the very steps that it records with windows that shrink.""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
+from engine.core import Plan, Verification, Window
 from engine.decoders import DECODERS, WHOLE
-from engine.decoders.decode_state import DecodeState, Verification, Window
+from engine.decoders.decode_state import DecodeState
 from engine.decoders.jacobi_window import INIT_SCHEMES
 from engine.decoders.recorder import StepRecorder
 from engine.judge.toys import Toy, ToyContext, infilling
 from engine.models.base import planned
 from engine.models.slots import Slot
-from engine.plan import Plan
 from engine.trace import Step
 from engine.trace.steps import recorded
 from tests.engine.recorded_graph import capture_toy
@@ -175,6 +176,10 @@ def copies(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return made
 
 
+def plainly(part: str, key: object, function: Callable[..., Any], *inputs: Any) -> Any:
+    return function(*inputs)
+
+
 @pytest.mark.parametrize(
     ("name", "settings", "forced"),
     [
@@ -190,15 +195,15 @@ def test_nothing_is_copied_between_host_and_device_within_a_step(
         state = decoder.begin("", 0)
         for count in (1, 3):  # the first window, and one with drafts kept
             copies.clear()
-            window, rows = decoder._propose(state)
-            logits = decoder._forward(state, window, rows)
-            verification, outcome = decoder._verify(state, window, rows, logits)
-            record = StepRecorder(decoder, state).observe(state, window, verification)
-            for tensor in (rows.fed, logits, verification.tokens, outcome, record.flat):
+            turn = decoder.take_turn(state, plainly)
+            verification = turn.verification
+            record = StepRecorder(decoder, state).observe(state, turn.window, verification)
+            assert record.flat.device.type == "meta"
+            for tensor in (turn.rows.fed, verification.p, verification.tokens, turn.outcome):
                 assert tensor.device.type == "meta"
             # A window of one row has no draft, and its first pass begins one row.
             count = 1 if name == "zipar" else min(count, len(verification.tokens))
-            state.commit(verification, count, list(range(count)))
+            state.commit(verification, list(range(count)))
     # In the second step: what never changes is there after the first. Where several rows are drawn
     # at once, it ends with what the next one reads, which the host has laid out.
     assert len(copies) == (name in ("zipar", "rows")), copies
@@ -214,7 +219,5 @@ def test_reading_a_value_on_the_host_is_noticed() -> None:
     with torch.inference_mode():
         decoder = Reads(WithoutValues(forced=False))
         state = decoder.begin("", 0)
-        window, rows = decoder._propose(state)
-        logits = decoder._forward(state, window, rows)
         with pytest.raises(RuntimeError, match=r"item\(\) cannot be called on meta tensors"):
-            decoder._verify(state, window, rows, logits)
+            decoder.take_turn(state, plainly)

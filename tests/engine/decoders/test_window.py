@@ -8,7 +8,9 @@ import weakref
 
 import pytest
 import torch
+from torch import Tensor
 
+from engine.core import ContractError, Verification, Window
 from engine.decoders.decode_state import DecodeState
 from engine.decoders.fpi import FixedPoint
 from engine.decoders.gsd import GSD
@@ -25,6 +27,23 @@ def test_a_forced_position_never_stops_a_chain(decoder: type[WindowDecoder]) -> 
     p = torch.stack([point_mass(0, 4)] * 2)
     verification = verify_chain(decoder(TOY), p, point_mass(0, 4), [0], verify=[[1 - 2**-24] * 3])
     assert verification.count == 2
+
+
+@pytest.mark.parametrize(
+    ("committed", "words"),
+    [(0, "position 0 on committed nothing"), (9, "committed 9 tokens, of a picture of 6")],
+)
+def test_a_pass_that_commits_nothing_or_too_much_ends_the_lane(committed: int, words: str) -> None:
+    """It would go on for ever, or behind the picture's end."""
+
+    class Wrong(SJD):
+        def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+            verification = super().verify(state, window, p)
+            verification.count = torch.full_like(verification.count, committed)
+            return verification
+
+    with pytest.raises(ContractError, match=words):
+        Wrong(Toy((2, 3), 4)).generate("", 0)
 
 
 @pytest.mark.parametrize("static", [False, True])

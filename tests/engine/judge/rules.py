@@ -11,8 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from engine.core import Verification, Window
 from engine.decoders.base import Badge, Decoder, never
-from engine.decoders.decode_state import DecodeState, Verification, Window
+from engine.decoders.decode_state import DecodeState
 from engine.decoders.jacobi_window import JacobiWindowDecoder, SpeculativeSettings
 from engine.decoders.speculate import chain_acceptance, count_leading, speculate
 from engine.numerics.distributions import gather

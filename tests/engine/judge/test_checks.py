@@ -10,8 +10,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from engine.core import Verification, Window
 from engine.decoders.base import Decoder, never
-from engine.decoders.decode_state import DecodeState, Verification, Window
+from engine.decoders.decode_state import DecodeState
 from engine.decoders.sjd import SJD
 from engine.decoders.speculate import chain_acceptance, speculate
 from engine.decoders.verdict import Check
@@ -87,7 +88,7 @@ class Raising(Rule):
         (of_steps(lambda n: [(0, 2), (1, n - 1)]), "from position 1 on committed nothing"),
         (of_steps(lambda n: [(0, 2), (3, n - 3)]), "from position 3 on committed nothing"),
         (Unending, "ended after 13 tokens of 12"),
-        (Idle, "a pass commits a token at least"),
+        (Idle, "a pass from position 1 on committed nothing"),
     ],
 )
 def test_what_does_not_decode_is_checked_for_nothing_else(kind: type[Decoder], words: str) -> None:

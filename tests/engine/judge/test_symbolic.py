@@ -11,7 +11,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.decoders.decode_state import DecodeState, Verification, Window
+from engine.core import Verification, Window
+from engine.decoders.decode_state import DecodeState
 from engine.decoders.jacobi_window import SpeculativeSettings
 from engine.decoders.scd import SCD
 from engine.decoders.sjd import SJD

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from engine.core import Plan
 from engine.models.body import BodyContext, BodyModel
-from engine.plan import Plan
 from tests.floats import EXACT, rounding
 
 OneShot = Callable[[list[int]], Tensor]  # tokens [n] to logits [n + 1, V]

@@ -12,7 +12,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.decoders.decode_state import DecodeState, Verification, Window
+from engine.core import Verification, Window
+from engine.decoders.decode_state import DecodeState
 from engine.decoders.rows import ParallelRows, RowsAtOnce
 from engine.decoders.zipar import ZipAR
 from engine.models.body import guide

@@ -1,0 +1,166 @@
+"""The nouns of a decode, in the order in which they come up: a plan says what is decoded in which
+order; each turn of the window loop proposes a window, reads its rows and verifies it. What is
+recorded of a turn is a `Step` (`engine/trace/steps.py`).
+
+Shapes: R rows of a pass, N nodes of a tree, V codes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from torch import Tensor
+
+from engine.infilling import Infilling
+
+# The row that each row of a window follows, the root first; None for a chain.
+Parents = tuple[int, ...] | None
+
+
+class ContractError(Exception):
+    """A decoder that does not do what the window loop needs; the message says what."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The order of a decode. A model numbers the tokens of its pictures by *slots*: raster order,
+    forced tokens between. A decode numbers those that it fills in by *positions*, in the order in
+    which it does; `engine/plan.py` makes the plans. A row of a forward pass that asks for a token
+    stands its query in the slot before that token's.
+
+    `fronts`: several rows of the grid are drawn at once, so that a token's slot, and not when it
+    came, says which others see it: a row of a window stands where its query does, and sees what
+    stands no later, but of tokens that are not committed those alone that it follows.
+
+    Raises ValueError where the columns do not fit."""
+
+    cells: tuple[int, ...]  # of each position its grid cell; -1 of a forced one
+    slots: tuple[int, ...]  # its slot
+    forced: tuple[int, ...]  # the id forced there, or -1
+    stride: int  # how many positions a row of the grid is from the next; all, where there are none
+    known: tuple[tuple[int, int], ...] = ()  # slots and ids there before the start, as read
+    infilling: Infilling | None = None
+    ahead: bool = False  # whether a row may ask for any position; else for that behind its token
+    fronts: bool = False
+
+    def __post_init__(self) -> None:
+        if not len(self.cells) == len(self.slots) == len(self.forced):
+            raise ValueError("a plan says of each position its cell, its slot and what is forced")
+
+    @property
+    def length(self) -> int:
+        """How many positions there are, forced ones included."""
+        return len(self.slots)
+
+    @cached_property
+    def has_forced(self) -> bool:
+        """Whether any position is forced."""
+        return max(self.forced) >= 0
+
+    @property
+    def root(self) -> int:
+        """The slot of the token before the first position; -1: the prompt's last."""
+        return self.known[-1][0] if self.known else -1
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The rows of a forward pass, root first; `DecodeState.laid_out` makes them of a window, or the
+    decoder does that draws several rows of the picture at once. Raises ContractError where they do
+    not fit."""
+
+    fed: Tensor  # the ids that are read [R]
+    asked: Tensor  # the positions whose distributions they give [R]; the plan's length for padding
+
+    def __post_init__(self) -> None:
+        _fit("a pass asks for a position with each row", fed=self.fed, asked=self.asked)
+
+
+@dataclass(slots=True)
+class Window:
+    """What a pass verifies, as `propose` gives it: of each row the draft for the position that it
+    asks for, and the distribution that this was drawn from. The last row's position has no draft:
+    its q is 0, its token means nothing. A pass that drafts nothing has no rows here.
+
+    Each row of a chain reads the draft of the row before. In a tree the drafts are one of its
+    paths, or none, and the rows behind the root are its nodes. In an infilling a node gives the
+    distribution at its depth, whatever it follows.
+
+    Raises ContractError where drafts and q do not fit."""
+
+    drafts: Tensor  # [R]
+    q: Tensor  # [R, V]
+    nodes: Tensor | None = None  # of a tree: tokens [N]
+    depths: Tensor | None = None  # how far below the root each is [N]
+    parents: Parents = None  # the rows that its 1 + N rows follow
+    rows: Rows | None = None  # where the decoder lays out the pass itself
+
+    def __post_init__(self) -> None:
+        _fit("a window has a draft and its q in each row", drafts=self.drafts, q=self.q)
+
+
+@dataclass(slots=True)
+class Diagnostics:
+    """What a rule considered on a tree beside the drafts, for the records alone; of a chain
+    `WindowDecoder.groups` and `shift` say it."""
+
+    # Of each level's K candidates [levels, K, 6]: token, p, q, acceptance probability, uniform, and
+    # 1 where it was tried.
+    candidates: Tensor | None = None
+    # Where the window has no drafts of its own: what those on the path were drawn from [R, V], and
+    # the shift of their nodes' tests [R].
+    q: Tensor | None = None
+    shift: Tensor | None = None
+    # Of each draft's group (GSD) or neighbourhood (LANTERN) [R, 3 + up to TOP]: how many tokens,
+    # the two masses (under p and q) whose ratio is the acceptance probability, and the nearest
+    # tokens, the draft first, -1 for none; of typical acceptance, for the draft alone, p(x) and the
+    # threshold.
+    groups: Tensor | None = None
+
+
+@dataclass(slots=True)
+class Verification:
+    """What a decoder's rule made of a window, as `verify` gives it; on the device, row i for
+    position n + i. Raises ContractError where its rows do not fit."""
+
+    count: Tensor  # committed positions, 0-dim
+    tokens: Tensor  # the committed ones, then the drafts of the next window [R]
+    q: Tensor  # each of these drafts is now a sample of its row [R, V]
+    status: Tensor  # a Status each [R]
+    p: Tensor  # the model's distribution at each position [R, V]
+    acceptance: Tensor  # the probability that the rule accepts this very draft [R]
+    uniform: Tensor  # the number drawn against it [R]; NaN: the rule did not come to it
+    drafts: Tensor | None = None  # what was verified [R], -1 for nothing; None: the window's
+    path: Tensor | None = None  # the window row that leads to each position; None: row i to n + i
+    redraws: bool = True  # whether positions behind the committed ones keep or get a draft
+    places: Tensor | None = None  # the position of each row, where they do not follow one another
+    diagnostics: Callable[[], Diagnostics] = Diagnostics  # called once the step is verified
+
+    def __post_init__(self) -> None:
+        _fit(
+            "a verification says all of each row",
+            tokens=self.tokens,
+            q=self.q,
+            status=self.status,
+            p=self.p,
+            acceptance=self.acceptance,
+            uniform=self.uniform,
+        )
+
+
+class Turn(NamedTuple):
+    """One pass of the window loop, as `WindowDecoder.take_turn` gives it."""
+
+    window: Window
+    rows: Rows
+    verification: Verification
+    outcome: Tensor  # how many positions are committed, then the path, where it can leave the chain
+
+
+def _fit(words: str, **columns: Tensor) -> None:
+    if len(set(map(len, columns.values()))) > 1:
+        sizes = ", ".join(f"{name} {list(column.shape)}" for name, column in columns.items())
+        raise ContractError(f"{words}: {sizes}")
