@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -86,11 +87,56 @@ def test_revisions_are_hashes_or_not_yet_known() -> None:
         assert all(source.takes(name) for name, _ in source.digests)
 
 
-def test_a_source_has_the_digests_of_its_own_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    """LlamaGen's parts are in one repository, which has more."""
+FILE = """
+[families.some]
+grid = [2, 3]
+sampling = { guidance = 2.0, temperature = 1.0, top_k = 0, top_p = 1.0 }
+working_mib = 3
+repos = [
+  { part = "gpt", repo = "a/b", files = ["gpt*.pt"] },
+  { part = "vq", repo = "a/b", files = ["vq.pt"] },
+]
+
+[[models]]
+name = "one"
+family = "some"
+
+[[models]]
+name = "other"
+family = "some"
+grid = [4, 5]
+download_mb = 7
+prompts = "classes"
+"""
+OF_NO_MATTER = "title codes length parameters layers depth kv_values source licence licence_url"
+
+
+def test_a_model_has_what_its_family_has_unless_it_says_otherwise(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """And each part the digests of its own files: they are in one repository, which has more."""
     files = {"gpt.pt": "a" * 64, "vq.pt": "b" * 64, "readme.txt": "c" * 40}
     monkeypatch.setitem(module._PINNED, "a/b", {"commit": "d" * 40, "files": files})
-    assert module._from("gpt", "a/b", "gpt*.pt").digests == (("gpt.pt", "a" * 64),)
+    others = "\n".join(
+        f"{name} = 1" for name in (*OF_NO_MATTER, "source", "licence", "licence_url")
+    )
+    file = tmp_path / "cards.toml"
+    file.write_text(FILE.replace("[families.some]", f"[families.some]\n{others}"), "utf-8")
+    one, other = module.read_cards(file).values()
+    assert (one.name, one.grid, one.working, one.download) == ("one", (2, 3), 3 * 2**20, 0)
+    assert (other.name, other.grid, other.working, other.download) == (
+        "other",
+        (4, 5),
+        3 * 2**20,
+        7 * 10**6,
+    )
+    assert (one.prompts, other.prompts) == (module.Prompts.ANY, module.Prompts.CLASSES)
+    assert one.sampling.guidance == 2.0
+    assert one.source_of("gpt").digests == (("gpt.pt", "a" * 64),)
+    assert one.source_of("vq").digests == (("vq.pt", "b" * 64),)
+    file.write_text(file.read_text("utf-8").replace("working_mib", "workingmib"), "utf-8")
+    with pytest.raises(TypeError, match="working_mib"):
+        module.read_cards(file)
 
 
 def test_the_embedded_card_says_what_the_embedded_model_is() -> None:
