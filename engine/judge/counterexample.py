@@ -5,13 +5,11 @@ from __future__ import annotations
 
 import dataclasses
 
-from engine.decoders.verdict import Counterexample, Number, Pass, Way
+from engine.decoders.verdict import Counterexample
 from engine.decoders.window import WindowDecoder
-from engine.judge import ways
 from engine.judge.cases import Case
 from engine.judge.enumeration import CLOSE, Joint
-
-DIGITS = 12  # that are kept of a number: the others are rounding
+from engine.judge.ways import DIGITS, ways_to
 
 
 def counterexample(kind: type[WindowDecoder], case: Case) -> Counterexample:
@@ -25,7 +23,7 @@ def counterexample(kind: type[WindowDecoder], case: Case) -> Counterexample:
     )
     decoder = kind(case.model, case.settings, plan=case.plan)
     # Of an order of its own the positions are others.
-    found_ways = ways.ways_to(decoder, sequence, len(prefix)) if decoder.plan is case.plan else []
+    found_ways = ways_to(decoder, sequence, len(prefix)) if decoder.plan is case.plan else ()
     return Counterexample(
         model=case.standard.words,
         settings=dataclasses.asdict(case.settings),
@@ -37,14 +35,7 @@ def counterexample(kind: type[WindowDecoder], case: Case) -> Counterexample:
         sequence=sequence,
         sequence_p=round(case.expected.get(sequence, 0.0), DIGITS),
         sequence_found=round(case.joint.get(sequence, 0.0), DIGITS),
-        ways=tuple(
-            Way(
-                status=way.status.name.lower() if way.status is not None else "",
-                chance=round(way.chance, DIGITS),
-                passes=tuple(map(_recorded, way.passes)),
-            )
-            for way in found_ways
-        ),
+        ways=found_ways,
     )
 
 
@@ -93,28 +84,3 @@ def _prefixes(joint: Joint, length: int) -> Joint:
     for tokens, chance in joint.items():
         found[tokens[:length]] = found.get(tokens[:length], 0.0) + chance
     return found
-
-
-def _recorded(one: ways.Pass) -> Pass:
-    def rounded(rows: list[list[float]]) -> tuple[tuple[float, ...], ...]:
-        return tuple(tuple(round(value, DIGITS) for value in row) for row in rows)
-
-    return Pass(
-        start=one.start,
-        drafts=tuple(one.drafts),
-        p=rounded(one.p),
-        q=rounded(one.q),
-        numbers=tuple(
-            Number(
-                purpose=number.purpose.name.lower(),
-                position=number.position,
-                index=number.index,
-                low=round(number.low, DIGITS),
-                high=round(number.high, DIGITS),
-            )
-            for number in one.numbers
-        ),
-        committed=tuple(one.committed),
-        statuses=tuple(status.name.lower() for status in one.statuses),
-        chance=round(one.chance, DIGITS),
-    )

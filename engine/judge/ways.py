@@ -3,76 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
+from torch import Tensor
 
+from engine.decoders.verdict import Number, Pass, Way
 from engine.decoders.window import WindowDecoder
 from engine.judge.choices import known_numbers
 from engine.judge.enumeration import Node, StepOutcome, Walk, walked
 from engine.judge.symbolic import settled
-from engine.numerics.randomness import Purpose
 from engine.trace import Status
 
-
-@dataclass(frozen=True, slots=True)
-class Number:
-    """A uniform number as a pass left it: what it is for, the position that it belongs to, which of
-    that position's numbers it is, and the interval that its outcomes confine it to."""
-
-    purpose: Purpose
-    position: int
-    index: int
-    low: float
-    high: float
+DIGITS = 12  # that are kept of a number: the others are rounding
 
 
-@dataclass(frozen=True, slots=True)
-class Pass:
-    """One pass of a decode: from position `start` on its drafts [H], the model's p [rows, V] and
-    the drafts' q [H, V], the numbers that decided, and the tokens it committed."""
+class _Path(NamedTuple):
+    """How a node was come to: the status with which the token in question was committed ("": not
+    yet), the chance of the likeliest way there, and its passes."""
 
-    start: int
-    drafts: list[int]
-    p: list[list[float]]
-    q: list[list[float]]
-    numbers: list[Number]
-    committed: list[int]
-    statuses: list[Status]
-    chance: float
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """Ways to a sequence on which one of its tokens was committed with the same status (None: not
-    yet). `chance` of them all, but where it is the history of a node, that of `passes`, the
-    likeliest of them."""
-
-    status: Status | None
+    status: str
     chance: float
     passes: tuple[Pass, ...]
 
 
-def ways_to(decoder: WindowDecoder, sequence: Sequence[int], position: int) -> list[Way]:
+def ways_to(decoder: WindowDecoder, sequence: Sequence[int], position: int) -> tuple[Way, ...]:
     """By the status with which the token at `position` was committed, the likeliest first."""
     following = _Following(decoder, tuple(sequence), position)
     walked(following)
-    return sorted(following.ways.values(), key=lambda way: -way.chance)
+    ways = sorted(following.ways.values(), key=lambda way: -way[0])
+    return tuple(
+        Way(status=path.status, chance=round(chance, DIGITS), passes=path.passes)
+        for chance, path in ways
+    )
 
 
 class _Following(Walk):
-    """Goes on behind the outcomes that lead to a sequence alone."""
+    """Goes on behind the outcomes that lead to a sequence alone. `ways`: by status, the chance of
+    all and the likeliest."""
 
     def __init__(self, decoder: WindowDecoder, sequence: tuple[int, ...], position: int) -> None:
         super().__init__(decoder)
         self.sequence, self.position = sequence, position
-        self.ways: dict[Status | None, Way] = {}
-        self._likeliest: dict[Status | None, float] = {}
+        self.ways: dict[str, tuple[float, _Path]] = {}
 
     def begin(self) -> Node:
-        self.ways, self._likeliest = {}, {}
+        self.ways = {}
         node = super().begin()
-        node.history = Way(None, 1.0, ())
+        node.history = _Path("", 1.0, ())
         return node
 
     def leads_on(self, outcome: StepOutcome) -> bool:
@@ -80,46 +58,55 @@ class _Following(Walk):
         tokens = state.ids(state.tokens[:here], torch.arange(here)).tolist()
         return tuple(tokens) == self.sequence[:here]
 
-    def history(self, outcome: StepOutcome) -> Way:
-        before: Way = outcome.before.history
+    def history(self, outcome: StepOutcome) -> _Path:
+        before: _Path = outcome.before.history
         seen = _pass(outcome)
         row = self.position - seen.start
         status = seen.statuses[row] if 0 <= row < len(seen.statuses) else before.status
-        return Way(status, before.chance * outcome.chance, (*before.passes, seen))
+        return _Path(status, before.chance * outcome.chance, (*before.passes, seen))
 
-    def merge(self, history: Way, other: Way) -> Way:
-        return max(history, other, key=lambda way: way.chance)
+    def merge(self, history: _Path, other: _Path) -> _Path:
+        return max(history, other, key=lambda path: path.chance)
 
-    def key(self, history: Way) -> Hashable:
+    def key(self, history: _Path) -> Hashable:
         return history.status
 
     def end(self, node: Node) -> None:
         super().end(node)
-        way: Way = node.history
-        chance = node.chance + (self.ways[way.status].chance if way.status in self.ways else 0.0)
-        passes = way.passes
-        if way.chance <= self._likeliest.get(way.status, 0.0):
-            passes = self.ways[way.status].passes
-        self._likeliest[way.status] = max(way.chance, self._likeliest.get(way.status, 0.0))
-        self.ways[way.status] = Way(way.status, chance, passes)
+        path: _Path = node.history
+        chance, likeliest = self.ways.get(path.status, (0.0, path))
+        self.ways[path.status] = chance + node.chance, self.merge(likeliest, path)
 
 
 def _pass(outcome: StepOutcome) -> Pass:
     n, after = outcome.before.state.frontier, outcome.after
     names = known_numbers()
     numbers = [
-        Number(purpose, position, index[-1] if index else 0, low, high)
+        Number(
+            purpose=purpose.name.lower(),
+            position=position,
+            index=index[-1] if index else 0,
+            low=round(low, DIGITS),
+            high=round(high, DIGITS),
+        )
         for k, (low, high) in sorted(outcome.numbers.items())
         for purpose, position, *index in [names[k]]
     ]
     window, v = outcome.window, outcome.verification
+    statuses = settled(v.status)[: after.frontier - n].tolist()
     return Pass(
         start=n,
-        drafts=settled(window.drafts)[:-1].tolist(),
-        p=v.p.tolist(),
-        q=window.q[:-1].tolist(),
-        numbers=numbers,
-        committed=after.tokens[n : after.frontier].tolist(),
-        statuses=[Status(int(s)) for s in settled(v.status)[: after.frontier - n]],
-        chance=outcome.chance,
+        drafts=tuple(settled(window.drafts)[:-1].tolist()),
+        p=_rounded(v.p),
+        q=_rounded(window.q[:-1]),
+        numbers=tuple(numbers),
+        committed=tuple(after.tokens[n : after.frontier].tolist()),
+        statuses=tuple(
+            Status(int(s)).name.lower() for s in settled(v.status)[: after.frontier - n]
+        ),
+        chance=round(outcome.chance, DIGITS),
     )
+
+
+def _rounded(rows: Tensor) -> tuple[tuple[float, ...], ...]:
+    return tuple(tuple(round(value, DIGITS) for value in row) for row in rows.tolist())
