@@ -34,22 +34,23 @@ class Front:
 def fronts(
     counts: Sequence[int], read: int, *, stride: int, lag: int, first: int, window: int, most: int
 ) -> tuple[Front, ...]:
-    """Of the next pass, from the top down, at most so many. `counts` [h] is how many tokens of its
-    `stride` each row has, of which the first `read` rows are whole, their last tokens read.
+    """Of the next pass, from the top down, then that of a row that has ended; at most so many.
+    `counts` [h] is how many tokens of its `stride` each row has, of which the first `read` rows are
+    whole, their last tokens read.
 
     A row begins once the row above has `lag` tokens, the second once the first has `first`, and
     commits a token only below one that is there: no row passes the one above. Its drafts may run
     ahead of that."""
-    found = list[Front]()
+    found, ended = list[Front](), list[Front]()
     length, above = len(counts) * stride, stride
     for row in range(read, len(counts)):
         count, start = counts[row], row * stride + counts[row]
-        if above < (first if row == 1 else lag) or len(found) == most:
+        if above < (first if row == 1 else lag) or len(found) + len(ended) == most:
             break
         left, limit = stride - count, above - count
         if not left:
             if counts[row + 1]:  # else the row below begins behind that very token
-                found.append(Front(start, 1, start - 1, closing=True))
+                ended.append(Front(start, 1, start - 1, closing=True))
         else:
             drafts = min(window - 1, left, length - 1 - start)
             borrows = bool(row) and not count and above < stride
@@ -65,7 +66,7 @@ def fronts(
                 )
             )
         above = count
-    return tuple(found)
+    return (*found, *ended)
 
 
 Array = TypeVar("Array")
@@ -106,22 +107,20 @@ def table_of(
     first, front = np.cumsum(sizes) - sizes, np.arange(len(every)).repeat(sizes)
     number = np.arange(sizes.sum()) - first[front]
 
-    def column(name: str) -> np.ndarray:
-        return np.array([getattr(each, name) for each in every], dtype=np.int64)
-
-    there = number < column("fed")[front]
-    asked = np.where(there, column("start")[front] + number, length)
-    is_closing = column("closing")
+    facts = [(f.start, f.fed, f.root, f.drafts, f.room, f.bonus, f.closing) for f in every]
+    start, fed, root, drafts, room, bonus, is_closing = np.array(facts, dtype=np.int64).T
+    there = number < fed[front]
+    asked = np.where(there, start[front] + number, length)
     return FrontTable(
         asked=asked,
         place=np.where(is_closing[front], length, asked),
-        root=np.where(number, ELSEWHERE, column("root")[front]),
+        root=np.where(number, ELSEWHERE, root[front]),
         left=np.array([left.get(position, -1) for position in asked.tolist()]),
-        drafted=np.asarray(number < column("drafts")[front], dtype=np.int64),
+        drafted=np.asarray(number < drafts[front], dtype=np.int64),
         front=front,
         number=number,
         at=first[:, None] + np.minimum(np.arange(sizes.max()), sizes[:, None] - 1),
-        room=column("room"),
-        bonus=column("bonus"),
-        lower=np.asarray(np.arange(len(every)) > is_closing.argmin(), dtype=np.int64),
+        room=room,
+        bonus=bonus,
+        lower=(np.arange(len(every)) > 0) * (1 - is_closing),
     )

@@ -200,7 +200,7 @@ def run_bench(args: argparse.Namespace) -> None:
     except (SettingError, ModelError) as error:
         parser.error(str(error))
     if args.infill:
-        run_infill(model, names, lanes, args)
+        infill_report(model, names, lanes, args)
         return
     try:
         prompts = PROMPTS[: args.prompts] if args.prompt is None else (args.prompt,)
@@ -236,7 +236,7 @@ def run_bench(args: argparse.Namespace) -> None:
     say(json.dumps(result))
 
 
-def run_infill(
+def infill_report(
     model: ImageModel, names: list[str], lanes: list[Lane], args: argparse.Namespace
 ) -> None:
     """Prints the figures of infillings, as a card and one line of JSON."""
@@ -291,7 +291,7 @@ def run_peer(args: argparse.Namespace) -> None:
             " out --infill, --lanes and --guided-tokens"
         )
     try:
-        bench_peer.check_peer(args.model)
+        bench_peer.require_peer(args.model)
         model = load_model(args)
     except (SettingError, ModelError) as error:
         parser.error(str(error))

@@ -63,7 +63,7 @@ class Round:
     generate: dict[CacheKind, float]
 
 
-def check_peer(name: str) -> None:
+def require_peer(name: str) -> None:
     """Raises ModelError where transformers generates no pictures with this model."""
     card = CARDS[name]
     if card.family not in PEERS:
@@ -75,7 +75,7 @@ def check_peer(name: str) -> None:
 
 
 def peer_of(model: ImageModel, sampling: Sampling, tokens: int | None = None) -> Generate:
-    """transformers' own `generate` over the weights of a model that `check_peer` accepts, to draw
+    """transformers' own `generate` over the weights of a model that `require_peer` accepts, to draw
     so many `tokens`, by default a whole picture's. On a processor it holds the body's weights once
     more, as transformers lays them out."""
     assert isinstance(model, BodyModel), "every family's model is one"

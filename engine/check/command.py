@@ -13,7 +13,7 @@ import torch
 
 from engine.bench.grids import random_model
 from engine.check import lanes, races, report, speed, steps
-from engine.check.finding import Check, Finding, Outcome, Subject, run
+from engine.check.finding import Check, Finding, Grade, Subject, run
 from engine.commands.race import add_model_options, load_model
 from engine.models import load, prepared
 from engine.models.body import BodyModel
@@ -71,7 +71,7 @@ def run_check(args: argparse.Namespace) -> None:
     except OSError as error:
         say(f"the report could not be written to {args.out}: {error.strerror}", sys.stderr)
     say(report.as_json(command, about, findings))
-    if any(finding.outcome is Outcome.FAULT for finding in findings):
+    if any(finding.outcome is Grade.FAULT for finding in findings):
         sys.exit(1)
 
 

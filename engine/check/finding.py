@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 REPORT = "attach this report to an issue of the repository"
 
 
-class Outcome(Enum):
+class Grade(Enum):
     GOOD = "good"
     FAULT = "fault"
     LEFT_OUT = "left out"
@@ -29,13 +29,13 @@ class Finding:
     and of a fault what to do. Raises ValueError for a fault without that, or that without one."""
 
     name: str
-    outcome: Outcome
+    outcome: Grade
     words: str
     advice: str = ""
     figures: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if bool(self.advice) != (self.outcome is Outcome.FAULT):
+        if bool(self.advice) != (self.outcome is Grade.FAULT):
             raise ValueError(f"{self.name}: a fault, and it alone, says what to do")
 
     @property
@@ -64,15 +64,15 @@ Check = Callable[[Subject], Iterator[Finding]]
 
 
 def good(name: str, words: str, **figures: Any) -> Finding:
-    return Finding(name, Outcome.GOOD, words, figures=figures)
+    return Finding(name, Grade.GOOD, words, figures=figures)
 
 
 def fault(name: str, words: str, advice: str, **figures: Any) -> Finding:
-    return Finding(name, Outcome.FAULT, words, advice, figures)
+    return Finding(name, Grade.FAULT, words, advice, figures)
 
 
 def left_out(name: str, words: str) -> Finding:
-    return Finding(name, Outcome.LEFT_OUT, words)
+    return Finding(name, Grade.LEFT_OUT, words)
 
 
 def run(check: Check, subject: Subject, name: str) -> Iterator[Finding]:

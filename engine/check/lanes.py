@@ -39,7 +39,7 @@ def check_lanes(subject: Subject) -> Iterator[Finding]:
         with launched(model, None, static=True):
             fixed = first_steps(model, name)
         captured = first_steps(model, name) if model.capture else None
-        differs = first_difference(expected, tokens_of(fixed))
+        differs = first_differing_step(expected, tokens_of(fixed))
         words = "static shapes change no token"
         if differs is not None:
             words = f"static shapes change tokens, from number {differs + 1} on, as rounding may"
@@ -48,7 +48,7 @@ def check_lanes(subject: Subject) -> Iterator[Finding]:
         if captured is None:
             yield good(what, f"{words}.", **figures)
             continue
-        differs = first_difference(recorded(fixed), recorded(captured))
+        differs = first_differing_step(recorded(fixed), recorded(captured))
         figures |= {"captured_differs_at": differs, "uncaptured": model.uncaptured.get(name)}
         if differs is not None:
             yield fault(
@@ -163,7 +163,7 @@ def tokens_of(steps: list[Step]) -> list[int]:
     return tokens[:TOKENS]
 
 
-def first_difference(one: list[Any], other: list[Any]) -> int | None:
+def first_differing_step(one: list[Any], other: list[Any]) -> int | None:
     """The first place where two lists differ, counted from 0."""
     pairs = itertools.zip_longest(one, other)
     return next((i for i, (a, b) in enumerate(pairs) if a != b), None)

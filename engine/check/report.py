@@ -13,14 +13,14 @@ import numpy
 import torch
 import transformers
 
-from engine.check.finding import Finding, Outcome
+from engine.check.finding import Finding, Grade
 from engine.models.body import BodyModel
 from engine.models.supply.card import GIB
 from engine.models.supply.device import available
 from engine.race.hardware import device_name
 from engine.version import version
 
-MARKS = {Outcome.GOOD: "good", Outcome.FAULT: "**fault**", Outcome.LEFT_OUT: "left out"}
+MARKS = {Grade.GOOD: "good", Grade.FAULT: "**fault**", Grade.LEFT_OUT: "left out"}
 
 
 def facts(model: BodyModel) -> dict[str, str]:
@@ -75,7 +75,7 @@ def as_json(command: str, about: dict[str, str], findings: Sequence[Finding]) ->
 
 def summary(findings: Sequence[Finding]) -> str:
     """How it went, in a sentence."""
-    faults = [finding.name for finding in findings if finding.outcome is Outcome.FAULT]
+    faults = [finding.name for finding in findings if finding.outcome is Grade.FAULT]
     if not faults:
         return "No fault was found."
     return f"{len(faults)} fault{'s' * (len(faults) > 1)}: {'; '.join(faults)}."

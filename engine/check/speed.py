@@ -53,7 +53,7 @@ def check_speed(subject: Subject) -> Iterator[Finding]:
     )
     one = 0.0
     for rows in WIDTHS:
-        seconds = pass_seconds(model, rows)
+        seconds = timed_pass(model, rows)
         one = one or seconds
         times = f", {seconds / one:.2f} times one of 1 row" if rows > 1 else ""
         yield good(
@@ -67,7 +67,7 @@ def check_speed(subject: Subject) -> Iterator[Finding]:
 
 
 @torch.inference_mode()
-def pass_seconds(model: BodyModel, rows: int) -> float:
+def timed_pass(model: BodyModel, rows: int) -> float:
     """Seconds of a guided pass over so many rows, behind a prompt and its first token."""
     slot = model.slots.take("check")
     try:

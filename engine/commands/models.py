@@ -15,7 +15,7 @@ from tqdm import tqdm
 from engine.commands.race import add_machine_options, set_folders
 from engine.models import load
 from engine.models.supply import hub
-from engine.models.supply.card import CARDS, GIB, ModelCard, ModelError, Source
+from engine.models.supply.card import CARDS, GIB, ModelCard, ModelError, RepoFiles
 from engine.models.supply.device import (
     available,
     required_bytes,
@@ -138,7 +138,7 @@ def _files(card: ModelCard) -> str:
     return "here" if all(here) else "some here" if any(here) else "missing"
 
 
-def _pinned(sources: Sequence[Source]) -> str:
+def _pinned(sources: Sequence[RepoFiles]) -> str:
     count = sum(source.revision != "main" for source in sources)
     if count == len(sources):
         return "yes"
@@ -219,7 +219,7 @@ def check(card: ModelCard, args: argparse.Namespace) -> int:
     return 1 if others else 0
 
 
-def _compare(source: Source, folder: Path) -> list[str]:
+def _compare(source: RepoFiles, folder: Path) -> list[str]:
     """Prints how a source's files compare with their digests; returns those that differ."""
     others = differing(folder, source.digests)
     if source.digests:

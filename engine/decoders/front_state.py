@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -31,7 +32,8 @@ class Pace(NamedTuple):
 
 class FrontState(DecodeState):
     """Positions are in raster order: `tokens` of those that are not committed mean nothing.
-    `counts` is how many tokens each row has, `fronts` and `table` what the next pass reads."""
+    `counts` is how many tokens each row has, `fronts` and `table` what the next pass reads, `roots`
+    the window row of each front's root."""
 
     def __init__(self, decoder: Decoder, prompt: str, seed: int) -> None:
         self._pace: Pace = decoder.pace  # type: ignore[attr-defined]
@@ -47,27 +49,17 @@ class FrontState(DecodeState):
 
     def _lay(self, left: dict[int, int]) -> None:
         """The next pass; `left` as in `table_of`."""
-        stride, pace = self.plan.stride, self._pace
-        self.fronts: tuple[Front, ...] = fronts(
-            self.counts,
-            self._read,
-            stride=stride,
-            lag=pace.lag,
-            first=pace.first,
-            window=pace.width,
-            most=pace.most,
+        length, static = self.plan.length, self.model.static
+        before = self.counts, self._read, tuple(left.items())
+        self.fronts, self.numbers, flat, self.roots = _laid(
+            fronts, *before, self._pace, self.plan.stride, length, static=static
         )
-        shape = (pace.width, pace.most) if self.model.static else (0, 0)
-        self.numbers = table_of(self.fronts, left, self.plan.length, *shape)
         # One copy to the device.
-        flat = torch.from_numpy(np.concatenate([part.ravel() for part in self.numbers]))
         place = self.slot.place("table", to_device(flat, self.n.device))
-        parts = torch.split(place, [part.size for part in self.numbers])
-        shapes = [part.shape for part in self.numbers]
-        views = (part.view(shape) for part, shape in zip(parts, shapes, strict=True))
-        self.table: FrontTable[Tensor] = FrontTable(*views)
-        follows = self.numbers.number > 0
-        self.parents = tuple((np.arange(len(follows)) - follows).tolist())
+        parts = list(torch.split(place, [part.size for part in self.numbers]))
+        at = FrontTable._fields.index("at")
+        parts[at] = parts[at].view(self.numbers.at.shape)
+        self.table: FrontTable[Tensor] = FrontTable(*parts)
 
     def _draw(self, purpose: Purpose, rows: int, count: int) -> Tensor:
         """The numbers of each row's position, by a reader for each row of the picture: they advance
@@ -91,8 +83,10 @@ class FrontState(DecodeState):
 
     def _after(self, path: Sequence[int]) -> tuple[int, ...]:
         """How many tokens each row has once the positions of these window rows are committed."""
-        rows = self.numbers.asked[list(path)] // self.plan.stride
-        return tuple((self.counts + np.bincount(rows, minlength=len(self.counts))).tolist())
+        counts = list(self.counts)
+        for position in self.numbers.asked[path].tolist():
+            counts[position // self.plan.stride] += 1
+        return tuple(counts)
 
     def known_until(self, path: Sequence[int]) -> int:
         stride = self.plan.stride
@@ -102,9 +96,9 @@ class FrontState(DecodeState):
     def kept(self, path: Sequence[int]) -> list[int]:
         """The window rows that stay in the cache: those behind which a token was committed, but for
         a borrowed root, and that of a row that has ended."""
-        first = np.flatnonzero(self.numbers.number == 0)
-        borrowed = {int(first[n]) for n, front in enumerate(self.fronts) if front.borrows}
-        ended = {int(first[n]) for n, front in enumerate(self.fronts) if front.closing}
+        roots = list(zip(self.roots, self.fronts, strict=False))
+        borrowed = {row for row, front in roots if front.borrows}
+        ended = {row for row, front in roots if front.closing}
         return sorted((set(path) - borrowed) | ended)
 
     def commit(self, verification: Verification, path: list[int]) -> None:
@@ -128,6 +122,34 @@ class FrontState(DecodeState):
         if self.frontier + count < self.plan.length:
             self._lay(left)
         self._advance(count)
+
+
+@functools.lru_cache(maxsize=1024)  # of ZipAR they are the same in every picture
+def _laid(
+    fronts: Callable[..., tuple[Front, ...]],
+    counts: tuple[int, ...],
+    read: int,
+    left: tuple[tuple[int, int], ...],
+    pace: Pace,
+    stride: int,
+    length: int,
+    *,
+    static: bool,
+) -> tuple[tuple[Front, ...], FrontTable[np.ndarray], Tensor, tuple[int, ...]]:
+    """The fronts, their table, its numbers in one tensor, and the row of each root."""
+    found = fronts(
+        counts,
+        read,
+        stride=stride,
+        lag=pace.lag,
+        first=pace.first,
+        window=pace.width,
+        most=pace.most,
+    )
+    shape = (pace.width, pace.most) if static else (0, 0)
+    numbers = table_of(found, dict(left), length, *shape)
+    flat = torch.from_numpy(np.concatenate([part.ravel() for part in numbers]))
+    return found, numbers, flat, tuple(np.flatnonzero(numbers.number == 0).tolist())
 
 
 def fronts_of(state: DecodeState) -> FrontState:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -138,7 +139,8 @@ class ParallelRows(RowsAtOnce):
         roots = state.tokens[table.root.clamp_min(0)]
         fed = torch.where(table.root > ELSEWHERE, roots, drafts.roll(1))
         fed = state.ids(fed, table.asked - 1)
-        parents = fronts_of(state).parents
+        follows = fronts_of(state).numbers.number > 0
+        parents = tuple((np.arange(len(follows)) - follows).tolist())
         return Window(drafts, q, parents=parents, rows=Rows(fed, table.asked))
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:

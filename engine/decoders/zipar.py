@@ -69,23 +69,18 @@ class ZipAR(RowsAtOnce):
         return Window(*state.nothing_drafted(), rows=Rows(fed, table.asked))
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
-        table = fronts_of(state).table
-        # Those that are committed, from the top down, then a row that has ended, then padding.
-        order = (1 - table.bonus).argsort(stable=True)
-        tokens = (p.log() + state.gumbel(len(p))).argmax(-1)
-        p, unknown = p[order], torch.full_like(p[:, 0], torch.nan)
+        table, unknown = fronts_of(state).table, torch.full_like(p[:, 0], torch.nan)
         return Verification(
-            count=table.bonus.sum(),
-            tokens=tokens[order],
+            count=table.bonus.sum(),  # a row that has ended, and padding, come last
+            tokens=(p.log() + state.gumbel(len(p))).argmax(-1),
             q=p,
-            status=torch.full_like(order, int(Status.FRESH)),
+            status=torch.full_like(table.place, int(Status.FRESH)),
             p=p,
             acceptance=unknown,
             uniform=unknown,
-            drafts=torch.full_like(order, -1),
-            path=order,
+            drafts=torch.full_like(table.place, -1),
             redraws=False,
-            places=table.place[order],
+            places=table.place,
         )
 
     def committed(self, p: Tensor, q: Tensor, i: Tensor) -> Tensor:

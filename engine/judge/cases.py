@@ -16,8 +16,8 @@ from engine.judge.enumeration import (
     TooManyOutcomes,
     distance,
     enumerated,
+    joint_variation,
     sequences,
-    total_variation,
 )
 from engine.judge.standard import LARGER, SMALL, StandardToy
 from engine.judge.toys import Toy
@@ -54,7 +54,7 @@ class Case:
     @cached_property
     def variation(self) -> float:
         """Total variation of whole sequences; 0 where they do not differ but for rounding."""
-        return total_variation(self.joint, self.expected) if self.differs else 0.0
+        return joint_variation(self.joint, self.expected) if self.differs else 0.0
 
 
 @cache

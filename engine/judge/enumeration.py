@@ -31,7 +31,7 @@ Joint = dict[tuple[int, ...], float]  # by the token ids at a plan's positions
 CLOSE = 1e-12  # rounding in float64, of a probability
 # Of a state, what is the same throughout a decode, or follows from the committed tokens.
 _GIVEN = {"model", "plan", "ctx", "noise", "slot", "forced_ids", "_offsets", "_noise"}
-_LAID = {"fronts", "numbers", "table", "parents"}  # what a step replaces, and changes nowhere
+_LAID = {"fronts", "numbers", "table", "roots"}  # what a step replaces, and changes nowhere
 
 
 class TooManyOutcomes(Exception):
@@ -340,7 +340,7 @@ def distance(found: Joint, joint: Joint) -> float:
     return max(abs(found.get(each, 0.0) - joint.get(each, 0.0)) for each in {*found, *joint})
 
 
-def total_variation(found: Joint, joint: Joint) -> float:
+def joint_variation(found: Joint, joint: Joint) -> float:
     """Of two distributions of whole sequences: half the sum of the differences."""
     every = {*found, *joint}
     return 0.5 * sum(abs(found.get(each, 0.0) - joint.get(each, 0.0)) for each in every)

@@ -17,7 +17,7 @@ FALSE_ALARM = 1e-7  # the chance with which a lossless decoder ever fails
 PRIORS = (3.0, 30.0, 300.0)  # observations that a prior weighs as much as
 
 
-def sample(decoder: Decoder, count: int, start: int = 0) -> Counter[Sequence]:
+def sample_pictures(decoder: Decoder, count: int, start: int = 0) -> Counter[Sequence]:
     """Whole sequences of `count` seeds from `start` on."""
     with torch.inference_mode():
         return Counter(tuple(decoder.generate("", start + seed)) for seed in range(count))
@@ -63,7 +63,7 @@ def sampled_until_caught(
     `tests`: of how many tests this is one, whose mean e rejects."""
     sequences, log_e = Counter[Sequence](), 0.0
     while sequences.total() < most and not rejects(log_e - math.log(tests)):
-        sequences += sample(decoder, batch, sequences.total())
+        sequences += sample_pictures(decoder, batch, sequences.total())
         log_e = log_e_value(sequences, joint)
     return sequences.total(), log_e
 

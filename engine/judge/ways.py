@@ -101,9 +101,7 @@ def _pass(outcome: StepOutcome) -> Pass:
         q=_rounded(window.q[:-1]),
         numbers=tuple(numbers),
         committed=tuple(after.tokens[n : after.frontier].tolist()),
-        statuses=tuple(
-            Status(int(s)).name.lower() for s in settled(v.status)[: after.frontier - n]
-        ),
+        statuses=tuple(Status(status).name.lower() for status in statuses),
         chance=round(outcome.chance, DIGITS),
     )
 

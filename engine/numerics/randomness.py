@@ -104,6 +104,8 @@ class Noise:
         """
         size = self._block
         first, last = start // size, (start + count - 1) // size
+        if first == last and (there := self._gumbel.get(first)) is not None:
+            return there[start - first * size :][:count]
         self._gumbel = {block: noise for block, noise in self._gumbel.items() if block >= first}
         for block in range(first, last + 1):
             if block not in self._gumbel:

@@ -16,7 +16,7 @@ from engine.decoders import DECODERS
 from engine.models.base import ImageModel, planned
 from engine.models.body import BodyModel
 from engine.models.supply.card import ModelError
-from engine.models.supply.device import check_lanes, classify
+from engine.models.supply.device import check_lane_count, classify
 from engine.race.hardware import machine_of
 from engine.race.request import RaceRequest
 from engine.settings import SettingError
@@ -37,7 +37,7 @@ class Race:
         request.sampling.check(model.plan.length)
         model.check_prompt(request.prompt)
         if isinstance(model, BodyModel) and model.card:
-            check_lanes(
+            check_lane_count(
                 model.card,
                 model.device,
                 model.dtype,

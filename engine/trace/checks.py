@@ -16,7 +16,7 @@ _TRIED = ("p", "q", "acceptance", "uniform")  # the shares of a candidate
 _FLOATS = {"groups": ("p", "q"), "rejections": ("uniform", "p", "q")}
 
 
-def check_steps(table: StepTable, length: int, rejections: int) -> None:
+def check_step_rows(table: StepTable, length: int, rejections: int) -> None:
     """That the steps fit `length` positions, and how many rows the other tables have."""
     steps = table.steps
     if (steps["positions"] < 1).any() or table.first[-1] != len(table.positions):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from engine.trace import rejections, residuals
-from engine.trace.checks import check_details, check_positions, check_refs, check_steps
+from engine.trace.checks import check_details, check_positions, check_refs, check_step_rows
 from engine.trace.rejections import HEAD, LISTED, Rounded
 from engine.trace.rows import DTYPES, SUPPORT
 from engine.trace.steps import StepTable
@@ -55,7 +55,7 @@ def unpack_table(packed: dict[str, Any], cells: np.ndarray, codes: int, room: Ro
     _check_size(rows, room)
     _check_heads(stored, most - sum(table.nbytes for table in rows.values()))
     table = StepTable(0, **rows, rejections=np.zeros(0, DTYPES["rejections"]))
-    check_steps(table, len(cells), len(stored.heads))
+    check_step_rows(table, len(cells), len(stored.heads))
     positions = np.empty_like(table.positions)
     positions[table.in_sequence] = table.positions
     table = replace(table, positions=positions)
@@ -76,7 +76,7 @@ def unpack_table_4(packed: dict[str, Any], cells: np.ndarray, codes: int, room: 
     rows = _unpacked(packed, DTYPES, unpack_zlib, _transposed, most)
     _check_size(rows, room)
     table = StepTable(0, **rows)
-    check_steps(table, len(cells), len(table.rejections))
+    check_step_rows(table, len(cells), len(table.rejections))
     check_refs(table)
     check_positions(table, cells, codes)
     check_details(table, codes)

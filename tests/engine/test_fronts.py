@@ -106,7 +106,8 @@ def test_a_front_is_the_window_of_a_row_that_has_begun(
     stride = drawing.stride
     for found, _ in drawing.passes(data):
         rows, counts = [drawing.row(front) for front in found], drawing.counts
-        assert rows == list(range(rows[0], rows[0] + len(rows)))
+        assert rows == sorted(rows, key=lambda row: (counts[row] == stride, row))
+        assert sorted(rows) == list(range(min(rows), min(rows) + len(rows)))
         for row, front in zip(rows, found, strict=True):
             count, above = counts[row], counts[row - 1] if row else stride
             assert above >= (drawing.first if row == 1 else drawing.lag)
@@ -124,9 +125,9 @@ def test_a_front_is_the_window_of_a_row_that_has_begun(
             assert front.drafts == min(len(drafts), front.fed)
             assert front.room == min(front.drafts, above - count)
             assert front.room + front.bonus == min(front.fed, above - count)
-        below = rows[-1] + 1
+        below = max(rows) + 1
         lag = drawing.first if below == 1 else drawing.lag
-        assert len(found) == drawing.most or below == drawing.height or counts[rows[-1]] < lag, (
+        assert len(found) == drawing.most or below == drawing.height or counts[below - 1] < lag, (
             "no row that has begun is left out"
         )
 

@@ -60,7 +60,7 @@ class Prompts(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class RepoFiles:
     """Files of one public repository. `files` are the patterns to download; `revision` is a commit
     hash, or "main" until `python -m engine.models.supply.pin_revisions` has pinned it; `digests`
     are pairs of a file and its digest there, as `weights.differing` takes them."""
@@ -85,7 +85,7 @@ class Source:
 class DrafterCard:
     """An EAGLE drafter of LANTERN's authors, for research only."""
 
-    source: Source
+    source: RepoFiles
     parameters: int
 
 
@@ -102,7 +102,7 @@ class ModelCard:
     name: str
     title: str
     family: str
-    repos: tuple[Source, ...]
+    repos: tuple[RepoFiles, ...]
     grid: tuple[int, int]
     codes: int
     length: int
@@ -155,7 +155,7 @@ class ModelCard:
                         " with PHOTO_FINISH_TORCHSCRIPT=on, or a command with --torchscript."
                     )
 
-    def source_of(self, part: str) -> Source:
+    def source_of(self, part: str) -> RepoFiles:
         """The source of one part. Raises KeyError if the model has no such part."""
         return {source.part: source for source in self.repos}[part]
 
@@ -203,11 +203,11 @@ def _drafter(repo: str, parameters: int) -> DrafterCard:
     return DrafterCard(_source("drafter", repo, _DRAFTER_FILES), parameters)
 
 
-def _source(part: str, repo: str, files: Iterable[str]) -> Source:
+def _source(part: str, repo: str, files: Iterable[str]) -> RepoFiles:
     pinned = _PINNED[repo]
     if pinned is None:
-        return Source(part, repo, "main", tuple(files))
-    source = Source(part, repo, pinned["commit"], tuple(files))
+        return RepoFiles(part, repo, "main", tuple(files))
+    source = RepoFiles(part, repo, pinned["commit"], tuple(files))
     digests = ((name, digest) for name, digest in pinned["files"].items() if source.takes(name))
     return dataclasses.replace(source, digests=tuple(digests))
 

@@ -111,7 +111,7 @@ def required_bytes(card: ModelCard, dtype: torch.dtype, lanes: int = LANES) -> i
     return card.parameters * dtype.itemsize + race_bytes(card, dtype, lanes)
 
 
-def check_lanes(
+def check_lane_count(
     card: ModelCard,
     device: torch.device,
     dtype: torch.dtype,

@@ -23,7 +23,7 @@ from huggingface_hub import (
 )
 from tqdm import tqdm
 
-from engine.models.supply.card import TORCHSCRIPT, ModelCard, ModelError, Source
+from engine.models.supply.card import TORCHSCRIPT, ModelCard, ModelError, RepoFiles
 from engine.models.supply.progress import Phase, Progress, Report
 from engine.models.supply.weights import differing, shards
 
@@ -50,13 +50,13 @@ def fetch_all(card: ModelCard, report: Report = lambda progress: None) -> dict[s
     """`fetch` for every source of a model: part -> folder."""
     width = 1 / len(card.repos)
 
-    def fetch_part(index: int, source: Source) -> Path:
+    def fetch_part(index: int, source: RepoFiles) -> Path:
         return fetch(source, lambda progress: report(progress.within(index * width, width)))
 
     return {source.part: fetch_part(i, source) for i, source in enumerate(card.repos)}
 
 
-def fetch(source: Source, report: Report = lambda progress: None) -> Path:
+def fetch(source: RepoFiles, report: Report = lambda progress: None) -> Path:
     """The folder with the source's files: a given one, or the hub's cache, after downloading those
     that are missing. What was downloaded is compared with its pinned digests. Raises
     ModelError."""
@@ -80,7 +80,7 @@ def fetch(source: Source, report: Report = lambda progress: None) -> Path:
     return folder
 
 
-def _reject_others(source: Source, folder: Path) -> None:
+def _reject_others(source: RepoFiles, folder: Path) -> None:
     """Raises ModelError where files of the hub's cache are not those that were pinned, and removes
     them, so that the next start does not take them for the right ones."""
     others = differing(folder, source.digests)
@@ -95,13 +95,13 @@ def _reject_others(source: Source, folder: Path) -> None:
         )
 
 
-def given(source: Source) -> Path | None:
+def given(source: RepoFiles) -> Path | None:
     """The source's folder in the folder of weights, where there is one."""
     folder = folder_of_weights and folder_of_weights / source.repo
     return folder if folder and folder.is_dir() else None
 
 
-def at_hand(source: Source) -> Path | None:
+def at_hand(source: RepoFiles) -> Path | None:
     """The folder with a source's files, None where they are not all on this machine. Raises
     ModelError where the folder of weights has only some of them."""
     if (folder := given(source)) is not None:
@@ -115,7 +115,7 @@ def at_hand(source: Source) -> Path | None:
     return folder
 
 
-def _snapshot(source: Source, **options: Any) -> Path:
+def _snapshot(source: RepoFiles, **options: Any) -> Path:
     patterns = list(source.files)
     return Path(
         snapshot_download(source.repo, revision=source.revision, allow_patterns=patterns, **options)
@@ -134,7 +134,7 @@ def require(card: ModelCard) -> None:
             raise ModelError(explain(source, error)) from error
 
 
-def explain(source: Source, error: Exception) -> str:
+def explain(source: RepoFiles, error: Exception) -> str:
     """A user-readable message on what went wrong and what to do. Subclasses are tested before their
     bases: a gated repository is a kind of one that is not found, an incomplete snapshot a kind of
     missing entry."""
@@ -188,7 +188,7 @@ def explain(source: Source, error: Exception) -> str:
     )
 
 
-def absent(source: Source) -> str:
+def absent(source: RepoFiles) -> str:
     """That a source is not here, with what the hub's cache lacks: names of files where a download
     before listed them, or where they are pinned, else their patterns."""
     try:
@@ -207,7 +207,7 @@ def absent(source: Source) -> str:
     return words
 
 
-def _http_error(source: Source, error: errors.HfHubHTTPError) -> str:
+def _http_error(source: RepoFiles, error: errors.HfHubHTTPError) -> str:
     status = error.response.status_code
     if status in (401, 403):
         return (
@@ -222,7 +222,7 @@ def _http_error(source: Source, error: errors.HfHubHTTPError) -> str:
     return f"The hub has a problem with {source.repo} (HTTP {status}): try again in a few minutes."
 
 
-def complete(source: Source, folder: Path) -> None:
+def complete(source: RepoFiles, folder: Path) -> None:
     """Raises ModelError if weight files are missing in `folder`: the hub's client does not notice
     in a cache that another program filled."""
     again = "delete its folder, and the next start downloads it again"
@@ -248,7 +248,7 @@ def complete(source: Source, folder: Path) -> None:
         )
 
 
-def _has_weights(source: Source) -> bool:
+def _has_weights(source: RepoFiles) -> bool:
     return any(name.endswith((*_ENDINGS, "*")) for name in source.files)
 
 

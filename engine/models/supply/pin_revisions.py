@@ -18,7 +18,7 @@ from typing import Any
 
 from huggingface_hub import HfApi
 
-from engine.models.supply.card import CARDS, REVISIONS, Source
+from engine.models.supply.card import CARDS, REVISIONS, RepoFiles
 from engine.models.supply.hub import explain
 
 
@@ -33,7 +33,7 @@ def pin(repos: Sequence[str], file: Path = REVISIONS) -> list[str]:
         try:
             info = HfApi().model_info(repo, revision="main", files_metadata=True)
         except Exception as error:  # as in hub.fetch: connections fail with many classes
-            failures.append(explain(Source("", repo, "main", ()), error))
+            failures.append(explain(RepoFiles("", repo, "main", ()), error))
             continue
         files = {
             each.rfilename: each.lfs.sha256 if each.lfs else each.blob_id

@@ -11,7 +11,7 @@ import pytest
 
 from engine import __main__ as cli
 from engine.check import command, lanes, races, speed
-from engine.check.finding import Finding, Outcome, Subject, fault
+from engine.check.finding import Finding, Grade, Subject, fault
 from engine.models.supply.card import CARDS
 from tests.engine.commands.conftest import NAME, folder_of
 
@@ -70,7 +70,7 @@ def test_a_fault_ends_it_with_1(
     printed = capsys.readouterr().out
     assert "fault  a race: It failed. What to do: set something." in printed
     (found,) = json.loads(printed.splitlines()[-1])["findings"]
-    assert found["outcome"] == Outcome.FAULT.value
+    assert found["outcome"] == Grade.FAULT.value
 
 
 def test_a_model_that_is_not_there_is_said_at_once(

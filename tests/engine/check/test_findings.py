@@ -12,7 +12,7 @@ import torch
 
 from engine.bench.grids import random_model
 from engine.check import finding, lanes, races, report, speed, steps
-from engine.check.finding import Finding, Outcome, Subject, fault, good, left_out, run
+from engine.check.finding import Finding, Grade, Subject, fault, good, left_out, run
 from engine.failures import Failure
 from engine.models.body import BodyModel
 from engine.trace import Frame, LaneState
@@ -44,7 +44,7 @@ def of_lane(found: Iterator[Finding], name: str) -> Finding:
 
 
 def test_a_fault_alone_says_what_to_do() -> None:
-    for made in (lambda: fault("a", "b", ""), lambda: Finding("a", Outcome.GOOD, "b", "c")):
+    for made in (lambda: fault("a", "b", ""), lambda: Finding("a", Grade.GOOD, "b", "c")):
         with pytest.raises(ValueError, match="a fault, and it alone, says what to do"):
             made()
 
@@ -55,8 +55,8 @@ def test_a_check_that_raises_is_a_fault_and_what_it_found_before_stays() -> None
         raise KeyError("second")
 
     first, second = run(check, captured(None), "both")
-    assert (first.name, first.outcome) == ("first", Outcome.GOOD)
-    assert (second.name, second.outcome) == ("both", Outcome.FAULT)
+    assert (first.name, first.outcome) == ("first", Grade.GOOD)
+    assert (second.name, second.outcome) == ("both", Grade.FAULT)
     assert second.words == "It raised KeyError: 'second'"
     assert finding.REPORT in second.advice
 
@@ -71,7 +71,7 @@ def test_lanes_are_the_same_however_they_are_launched(monkeypatch) -> None:
         (capture, "all that is recorded is the same."),
     ):
         found = list(lanes.check_lanes(captured(fake)))
-        assert {each.outcome for each in found} == {Outcome.GOOD}
+        assert {each.outcome for each in found} == {Grade.GOOD}
         assert all(words in each.words for each in found), found
 
 
@@ -87,7 +87,7 @@ def test_a_capture_that_draws_other_tokens_is_a_fault() -> None:
         return result, wrong
 
     found = of_lane(lanes.check_lanes(captured(differs)), "ar")
-    assert found.outcome is Outcome.FAULT
+    assert found.outcome is Grade.FAULT
     assert found.figures["static_differs_at"] is None
     # The first two tokens are drawn before anything is replayed.
     assert found.figures["captured_differs_at"] >= 1
@@ -96,25 +96,25 @@ def test_a_capture_that_draws_other_tokens_is_a_fault() -> None:
 
 def test_a_lane_that_runs_without_graphs_is_a_fault_that_needs_nothing() -> None:
     found = of_lane(lanes.check_lanes(captured(raises)), "sjd")
-    assert found.outcome is Outcome.FAULT
+    assert found.outcome is Grade.FAULT
     assert "not permitted when stream is capturing" in found.words
     assert "nothing needs to be set" in found.advice
 
 
 def test_logits_are_those_of_the_same_weights_in_float64() -> None:
     subject = captured(None)
-    assert [each.outcome for each in lanes.check_logits(subject)] == [Outcome.GOOD]
+    assert [each.outcome for each in lanes.check_logits(subject)] == [Grade.GOOD]
     head = subject.model.head
     subject.model.head = lambda hidden: 1.01 * head(hidden)  # type: ignore[method-assign]
     (found,) = lanes.check_logits(subject)
-    assert found.outcome is Outcome.FAULT
+    assert found.outcome is Grade.FAULT
     assert "--dtype float32" in found.advice
 
 
 def test_logits_are_left_out_where_memory_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lanes, "available", lambda device: 2**20)
     (found,) = lanes.check_logits(captured(None))
-    assert found.outcome is Outcome.LEFT_OUT
+    assert found.outcome is Grade.LEFT_OUT
 
 
 # Steps
@@ -134,11 +134,11 @@ def test_a_captured_step_that_waits_is_a_fault(monkeypatch: pytest.MonkeyPatch) 
         (each.figures["lane"], each.figures["way"]): each for each in steps.check_steps(subject)
     }
     waits = found["sjd", "as it races"]
-    assert waits.outcome is Outcome.FAULT
+    assert waits.outcome is Grade.FAULT
     assert "the host waits 2 times, once at its end and in window.py, line 3" in waits.words
-    assert found["ar", "eager"].outcome is found["ar", "captured"].outcome is Outcome.GOOD
+    assert found["ar", "eager"].outcome is found["ar", "captured"].outcome is Grade.GOOD
     subject.model.uncaptured["sjd"] = "a capture that failed"
-    assert of_lane(steps.check_steps(subject), "sjd").outcome is Outcome.GOOD, "nor need it be fast"
+    assert of_lane(steps.check_steps(subject), "sjd").outcome is Grade.GOOD, "nor need it be fast"
 
 
 # Speed
@@ -155,7 +155,7 @@ def test_a_pass_is_timed_at_each_width_captured_or_not() -> None:
 
 def test_generate_is_left_out_where_it_draws_nothing() -> None:
     (found,) = speed.check_peer(captured(None))
-    assert found.outcome is Outcome.LEFT_OUT
+    assert found.outcome is Grade.LEFT_OUT
 
 
 # Races
@@ -164,16 +164,16 @@ def test_generate_is_left_out_where_it_draws_nothing() -> None:
 def test_two_races_and_pictures() -> None:
     first, memory = races.check_races(captured(None))
     assert len(first.figures["seconds"]) == 2
-    assert memory.outcome is Outcome.LEFT_OUT
+    assert memory.outcome is Grade.LEFT_OUT
     (pictures,) = races.check_pictures(captured(None))
-    assert pictures.outcome is Outcome.GOOD
+    assert pictures.outcome is Grade.GOOD
 
 
 def test_a_lane_that_fails_is_a_fault() -> None:
     subject = captured(None)
     subject.model.forward = lambda *_: 1 / 0  # type: ignore[method-assign]
     (found,) = races.check_races(subject)
-    assert found.outcome is Outcome.FAULT
+    assert found.outcome is Grade.FAULT
     assert "ar failed: ZeroDivisionError" in found.words
 
 
@@ -205,10 +205,10 @@ def test_a_race_that_runs_out_of_memory(monkeypatch: pytest.MonkeyPatch, failure
     (found,) = races.check_out_of_memory(subject)
     assert bounds == [0.5 + races.SPARE / 2**30, 1.0]
     if failure is Failure.OUT_OF_MEMORY:
-        assert found.outcome is Outcome.GOOD
+        assert found.outcome is Grade.GOOD
         assert "1 of 5 lanes ran out of memory" in found.words
     else:
-        assert found.outcome is Outcome.FAULT
+        assert found.outcome is Grade.FAULT
         assert "Failure.DEVICE_LOST" in found.words
 
 

@@ -29,7 +29,7 @@ from engine.decoders.tree import Tree
 from engine.decoders.window import WindowDecoder
 from engine.judge.enumeration import CLOSE, Enumeration, distance, enumerated, exactly
 from engine.judge.one_pass import window_of
-from engine.judge.sampling import log_e_value, rejects, sample
+from engine.judge.sampling import log_e_value, rejects, sample_pictures
 from engine.judge.standard import crafted, sure
 from engine.judge.toys import InfillToy, Toy, infilling
 from engine.models.base import planned
@@ -82,7 +82,9 @@ def test_a_lossless_decoder_samples_the_models_distribution_with_keyed_noise(
 ) -> None:
     """Of four codes, with Gumbel noise too, whose choices the enumeration has of two alone."""
     decoder = DECODERS[name](Toy((1, 3), 4, forced=True), small(DECODERS[name]))
-    assert not rejects(log_e_value(sample(decoder, seeds), decoder.model.joint_distribution()))
+    assert not rejects(
+        log_e_value(sample_pictures(decoder, seeds), decoder.model.joint_distribution())
+    )
 
 
 @pytest.mark.exact

@@ -29,7 +29,7 @@ from engine.judge.corners import settings_to_judge
 from engine.judge.counterexample import counterexample, true_shift
 from engine.judge.enumeration import CLOSE, enumerated, exactly
 from engine.judge.judge import judge
-from engine.judge.sampling import sample
+from engine.judge.sampling import sample_pictures
 from engine.settings import Settings
 from tests.engine.judge.rules import OneByOne, Rule
 from tests.engine.judge.test_checks import GlobalTorch, Idle
@@ -273,7 +273,7 @@ def test_the_counterexamples_numbers_are_those_of_a_simulation() -> None:
     )
     count = 1000
     decoder = kind(model, kind.Settings(**found.settings), plan=plan)
-    seen = sample(decoder, count)
+    seen = sample_pictures(decoder, count)
     here = found.prefix
     reached = sum(n for tokens, n in seen.items() if tokens[: len(here)] == here)
     drawn = sum(n for s, n in seen.items() if s[: len(here) + 1] == (*here, found.token))

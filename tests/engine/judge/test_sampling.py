@@ -10,7 +10,13 @@ import pytest
 import torch
 
 from engine.decoders.ar import VanillaAR
-from engine.judge.sampling import FALSE_ALARM, log_e_value, rejects, sample, sampled_until_caught
+from engine.judge.sampling import (
+    FALSE_ALARM,
+    log_e_value,
+    rejects,
+    sample_pictures,
+    sampled_until_caught,
+)
 from engine.judge.toys import Toy
 
 JOINT = {(0, 0): 0.5, (0, 1): 0.2, (1, 0): 0.3}
@@ -67,8 +73,10 @@ def test_it_samples_new_seeds_until_it_rejects_or_has_enough() -> None:
     joint = decoder.model.joint_distribution()
     count, log_e = sampled_until_caught(decoder, joint, 120, batch=50)
     assert count == 150
-    assert log_e == log_e_value(sample(decoder, 150), joint)
-    assert sample(decoder, 50) + sample(decoder, 100, 50) == sample(decoder, 150)
+    assert log_e == log_e_value(sample_pictures(decoder, 150), joint)
+    assert sample_pictures(decoder, 50) + sample_pictures(decoder, 100, 50) == sample_pictures(
+        decoder, 150
+    )
     strict, e_of_two = sampled_until_caught(decoder, joint, 120, batch=50, tests=2)
     assert (strict, e_of_two) == (count, log_e)
     flipped = {tuple(1 - token for token in tokens): chance for tokens, chance in joint.items()}

@@ -22,7 +22,7 @@ from engine.models.base import ImageModel
 from engine.models.embedded.model import EmbeddedModel
 from engine.models.preview import PreviewDecoder
 from engine.models.supply import device, hub
-from engine.models.supply.card import CARDS, GIB, ModelCard, ModelError, Source
+from engine.models.supply.card import CARDS, GIB, ModelCard, ModelError, RepoFiles
 from engine.models.supply.progress import Phase, Progress
 from engine.race import Lane
 from engine.trace import LaneState
@@ -59,11 +59,11 @@ def family(monkeypatch: pytest.MonkeyPatch) -> type[Family]:
 
 
 @pytest.fixture
-def fetched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Source]:
+def fetched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[RepoFiles]:
     """What is fetched; each source lies in a folder of its part's name."""
-    calls: list[Source] = []
+    calls: list[RepoFiles] = []
 
-    def fetch(source: Source, progress: Any) -> Path:
+    def fetch(source: RepoFiles, progress: Any) -> Path:
         calls.append(source)
         progress(Progress(Phase.DOWNLOADING, 0.5, 1, 2))
         return tmp_path / source.part
@@ -78,7 +78,7 @@ def test_an_unknown_name_is_rejected_with_the_known_ones() -> None:
         load("other")
 
 
-def test_the_embedded_model_needs_no_hub(fetched: list[Source]) -> None:
+def test_the_embedded_model_needs_no_hub(fetched: list[RepoFiles]) -> None:
     model = load("embedded", "cpu", "float32")
     assert isinstance(model, EmbeddedModel)
     assert fetched == []
@@ -89,7 +89,7 @@ def test_the_embedded_model_needs_no_hub(fetched: list[Source]) -> None:
 
 @pytest.mark.parametrize("name", [name for name in CARDS if name != "embedded"])
 def test_a_public_models_parts_are_fetched_and_handed_over(
-    family: type[Family], fetched: list[Source], tmp_path: Path, name: str
+    family: type[Family], fetched: list[RepoFiles], tmp_path: Path, name: str
 ) -> None:
     card, reports = CARDS[name], list[Progress]()
     model = load(name, "cpu", "bfloat16", progress=reports.append, torchscript=True)
@@ -110,7 +110,7 @@ def test_a_public_models_parts_are_fetched_and_handed_over(
 @pytest.mark.parametrize("where", ["cpu", "cuda"])
 def test_a_preview_decoder_is_fitted_where_there_is_a_folder_for_it(
     family: type[Family],
-    fetched: list[Source],
+    fetched: list[RepoFiles],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     where: str,
@@ -126,7 +126,7 @@ def test_a_preview_decoder_is_fitted_where_there_is_a_folder_for_it(
 
 
 def test_a_folder_takes_the_hubs_place(
-    family: type[Family], fetched: list[Source], tmp_path: Path
+    family: type[Family], fetched: list[RepoFiles], tmp_path: Path
 ) -> None:
     model = load("janus-pro-1b", folder=tmp_path)
     assert model.folders == {"model": tmp_path}
@@ -142,7 +142,7 @@ def test_a_folder_takes_the_hubs_place(
     assert fetched == []
 
 
-def test_random_weights_ask_for_nothing(family: type[Family], fetched: list[Source]) -> None:
+def test_random_weights_ask_for_nothing(family: type[Family], fetched: list[RepoFiles]) -> None:
     model = load("emu3", random=True)
     assert model.folders is None
     assert model.weights == "random"
@@ -151,7 +151,7 @@ def test_random_weights_ask_for_nothing(family: type[Family], fetched: list[Sour
 
 
 def test_torchscript_is_not_loaded_unless_it_is_allowed(
-    family: type[Family], fetched: list[Source]
+    family: type[Family], fetched: list[RepoFiles]
 ) -> None:
     with pytest.raises(ModelError, match="a TorchScript file, which runs code of its own"):
         load("simplear-512")
@@ -160,7 +160,7 @@ def test_torchscript_is_not_loaded_unless_it_is_allowed(
 
 
 def test_a_drafter_comes_on_request(
-    family: type[Family], fetched: list[Source], tmp_path: Path
+    family: type[Family], fetched: list[RepoFiles], tmp_path: Path
 ) -> None:
     assert "drafter" not in load("anole").folders
     fetched.clear()
@@ -184,7 +184,7 @@ def test_a_drafter_comes_on_request(
     ],
 )
 def test_a_drafter_that_there_is_not_is_rejected(
-    family: type[Family], fetched: list[Source], name: str, random: bool, words: str
+    family: type[Family], fetched: list[RepoFiles], name: str, random: bool, words: str
 ) -> None:
     with pytest.raises(ModelError, match=words):
         load(name, random=random, drafter=True)
@@ -192,7 +192,7 @@ def test_a_drafter_that_there_is_not_is_rejected(
 
 
 def test_what_does_not_fit_is_rejected_before_anything_is_fetched_or_read(
-    monkeypatch: pytest.MonkeyPatch, family: type[Family], fetched: list[Source]
+    monkeypatch: pytest.MonkeyPatch, family: type[Family], fetched: list[RepoFiles]
 ) -> None:
     monkeypatch.setattr(device, "main_memory", lambda: 4 * GIB)
     for random in (True, False):

@@ -270,13 +270,13 @@ def test_a_race_has_the_lanes_that_fit_beside_the_model(
     for name in ("memory_reserved", "memory_allocated"):
         monkeypatch.setattr(torch.cuda, name, lambda device: 0)
     if most is None:
-        place.check_lanes(card, CUDA, dtype, 8, Slots())
+        place.check_lane_count(card, CUDA, dtype, 8, Slots())
         return
     if most:
-        place.check_lanes(card, CUDA, dtype, most, Slots())
+        place.check_lane_count(card, CUDA, dtype, most, Slots())
     words = f"race {most} at most" if most else "free some"
     with pytest.raises(SettingError, match=f"7 lanes of Janus-Pro 1B need 3.* GiB .*{words}"):
-        place.check_lanes(card, CUDA, dtype, 7, Slots())
+        place.check_lane_count(card, CUDA, dtype, 7, Slots())
 
 
 def test_what_slots_hold_is_a_races_own_and_what_others_hold_is_freed_where_room_is_short(
@@ -291,13 +291,13 @@ def test_what_slots_hold_is_a_races_own_and_what_others_hold_is_freed_where_room
     for slot in taken:
         slot.cache("body", 1, 2, 1, size // 4, 1, dtype, torch.device("cpu"))
     with pytest.raises(SettingError, match="free some"):
-        place.check_lanes(card, CUDA, dtype, 1, slots)  # another race has them
+        place.check_lane_count(card, CUDA, dtype, 1, slots)  # another race has them
     for slot in taken:
         slots.release(slot)
-    place.check_lanes(card, CUDA, dtype, 3, slots)
+    place.check_lane_count(card, CUDA, dtype, 3, slots)
     assert all(slot.bytes for slot in taken)
     with pytest.raises(SettingError, match="race 4 at most"):
-        place.check_lanes(card, CUDA, dtype, 5, slots)
+        place.check_lane_count(card, CUDA, dtype, 5, slots)
     machine.has(gpus=1, gpu=0.9)
-    place.check_lanes(card, CUDA, dtype, 1, slots)
+    place.check_lane_count(card, CUDA, dtype, 1, slots)
     assert [bool(slot.bytes) for slot in taken] == [True, False, False]

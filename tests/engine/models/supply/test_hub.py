@@ -23,12 +23,14 @@ from huggingface_hub import HfApi, constants, errors, snapshot_download
 from huggingface_hub.file_download import repo_folder_name
 
 from engine.models.supply import hub, pin_revisions
-from engine.models.supply.card import CARDS, ModelError, Source
+from engine.models.supply.card import CARDS, ModelError, RepoFiles
 from engine.models.supply.progress import Phase, Progress
 
 HASH = "0123456789abcdef" * 2 + "01234567"
-SOURCE = Source("model", "someone/painter", HASH, ("config.json", "*.safetensors", "*.index.json"))
-ELSEWHERE = Source("model", "someone/else", "main", ("*.json",))
+SOURCE = RepoFiles(
+    "model", "someone/painter", HASH, ("config.json", "*.safetensors", "*.index.json")
+)
+ELSEWHERE = RepoFiles("model", "someone/else", "main", ("*.json",))
 # What the hub says of a repository's files: the large one's SHA-256, and git's blob ids.
 LARGE = SimpleNamespace(sha256="a" * 64)
 SIBLINGS = [
