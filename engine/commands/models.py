@@ -12,7 +12,7 @@ import torch
 from huggingface_hub import constants
 from tqdm import tqdm
 
-from engine.commands.race import add_machine_options, set_folders
+from engine.commands.race import add_machine_options, choose_folders
 from engine.models import load
 from engine.models.supply import hub
 from engine.models.supply.card import CARDS, GIB, ModelCard, ModelError, RepoFiles
@@ -63,7 +63,7 @@ def add_models_command(parser: argparse.ArgumentParser) -> None:
 def run_models(args: argparse.Namespace) -> None:
     """Exits with 1 where a check finds a difference, with 2 where files cannot be had or loaded."""
     try:
-        set_folders(args)
+        choose_folders(args)
         if args.fetch:
             fetch(CARDS[args.fetch])
         elif args.check:

@@ -99,7 +99,7 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
 
 def add_machine_options(parser: argparse.ArgumentParser, device: str) -> None:
     """Adds what a model is loaded on, by default `device`, and the folder of weights that
-    `set_folders` reads."""
+    `choose_folders` reads."""
     parser.add_argument("--device", default=device, help="cpu, cuda, cuda:0 .. or auto")
     parser.add_argument("--dtype", choices=["auto", *DTYPES], default="auto")
     parser.add_argument(
@@ -117,7 +117,7 @@ def add_machine_options(parser: argparse.ArgumentParser, device: str) -> None:
     )
 
 
-def set_folders(args: argparse.Namespace) -> None:
+def choose_folders(args: argparse.Namespace) -> None:
     """The folder of weights, and PHOTO_FINISH_CACHE for downloads. Raises ModelError where there is
     no such folder of weights."""
     cache = os.environ.get("PHOTO_FINISH_CACHE")
@@ -152,7 +152,7 @@ def load_model(args: argparse.Namespace) -> ImageModel:
     """Loads the model, with progress on stderr. Raises ModelError, SettingError."""
     printed = ""
     set_threads(args)
-    set_folders(args)
+    choose_folders(args)
 
     def print_progress(progress: Progress) -> None:
         nonlocal printed

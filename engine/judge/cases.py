@@ -120,7 +120,7 @@ class Cases:
         standard, model, plan, expected = standard_toys()[number]
         for settings, each in found:
             if isinstance(each, TooManyOutcomes):
-                self.left_out.append(f"{standard.words}, {in_words(settings)}")
+                self.left_out.append(f"{standard.words}, {changed_knobs(settings)}")
             elif isinstance(each, NotEnumerable):
                 self.not_enumerable[str(each)] = None
             else:
@@ -145,7 +145,7 @@ def _from(settings: Sequence[Settings], turn: int) -> Iterator[Settings]:
         yield settings[(i + 5 * turn) % len(settings)]
 
 
-def in_words(settings: Settings) -> str:
+def changed_knobs(settings: Settings) -> str:
     """The values that are not the defaults."""
     values = [
         f"{name} = {getattr(settings, name)}"

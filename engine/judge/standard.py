@@ -37,7 +37,7 @@ class StandardToy:
         return not decoder.rows
 
 
-def rounded(model: Toy, scale: float = 1.0) -> Toy:
+def in_hundredths(model: Toy, scale: float = 1.0) -> Toy:
     """With probabilities in hundredths, which read well and are the same on every processor;
     `scale` times its logits, below 1 for distributions that differ little."""
     p = torch.softmax(scale * model.logits, -1)
@@ -75,7 +75,7 @@ def certain_first(
 
 
 def two_of_three() -> Toy:
-    model = rounded(Toy((1, 3), 3))
+    model = in_hundredths(Toy((1, 3), 3))
     model.sampling = Sampling(guidance=1.0, top_k=2)
     return model
 
@@ -95,8 +95,8 @@ def half_filled(order: str) -> tuple[Callable[[], Toy], Infilling]:
 
 
 SMALL = (  # on which all settings are judged
-    StandardToy("pair", "two tokens of two codes", lambda: rounded(Toy((1, 2), 2))),
-    StandardToy("row", "three tokens of two codes in a row", lambda: rounded(Toy((1, 3), 2))),
+    StandardToy("pair", "two tokens of two codes", lambda: in_hundredths(Toy((1, 2), 2))),
+    StandardToy("row", "three tokens of two codes in a row", lambda: in_hundredths(Toy((1, 3), 2))),
     StandardToy(
         "first of three",
         "three tokens in a row, the first of three codes, the others of two",
@@ -115,20 +115,28 @@ SMALL = (  # on which all settings are judged
     StandardToy("sure", "three tokens in a row, some nearly certain", sure),
 )
 LARGER = (
-    StandardToy("column", "three tokens of two codes in a column", lambda: rounded(Toy((3, 1), 2))),
+    StandardToy(
+        "column", "three tokens of two codes in a column", lambda: in_hundredths(Toy((3, 1), 2))
+    ),
     StandardToy(
         "lines",
         "two lines of two tokens of two codes, each with a forced end",
-        lambda: rounded(Toy((2, 2), 2, forced=True)),
+        lambda: in_hundredths(Toy((2, 2), 2, forced=True)),
     ),
-    StandardToy("square", "a square of four tokens of two codes", lambda: rounded(Toy((2, 2), 2))),
+    StandardToy(
+        "square", "a square of four tokens of two codes", lambda: in_hundredths(Toy((2, 2), 2))
+    ),
     StandardToy(
         "even",
         "four tokens of two codes in a row, whose distributions differ little",
-        lambda: rounded(Toy((1, 4), 2), 0.25),
+        lambda: in_hundredths(Toy((1, 4), 2), 0.25),
     ),
-    StandardToy("pair of three", "two tokens of three codes", lambda: rounded(Toy((1, 2), 3))),
-    StandardToy("three", "three tokens of three codes in a row", lambda: rounded(Toy((1, 3), 3))),
+    StandardToy(
+        "pair of three", "two tokens of three codes", lambda: in_hundredths(Toy((1, 2), 3))
+    ),
+    StandardToy(
+        "three", "three tokens of three codes in a row", lambda: in_hundredths(Toy((1, 3), 3))
+    ),
     StandardToy("top-k", "three tokens of three codes in a row, top-k 2", two_of_three),
     StandardToy(
         "four codes",
