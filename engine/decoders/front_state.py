@@ -30,6 +30,17 @@ class Pace(NamedTuple):
     most: int
 
 
+class _Laid(NamedTuple):
+    """A pass: its fronts, their table in NumPy, in one tensor and in tensors of the host, and the
+    window row of each front's root."""
+
+    fronts: tuple[Front, ...]
+    numbers: FrontTable[np.ndarray]
+    flat: Tensor
+    table: FrontTable[Tensor]
+    roots: tuple[int, ...]
+
+
 class FrontState(DecodeState):
     """Positions are in raster order: `tokens` of those that are not committed mean nothing.
     `counts` is how many tokens each row has, `fronts` and `table` what the next pass reads, `roots`
@@ -51,15 +62,12 @@ class FrontState(DecodeState):
         """The next pass; `left` as in `table_of`."""
         length, static = self.plan.length, self.model.static
         before = self.counts, self._read, tuple(left.items())
-        self.fronts, self.numbers, flat, self.roots = _laid(
-            fronts, *before, self._pace, self.plan.stride, length, static=static
-        )
-        # One copy to the device.
-        place = self.slot.place("table", to_device(flat, self.n.device))
-        parts = list(torch.split(place, [part.size for part in self.numbers]))
-        at = FrontTable._fields.index("at")
-        parts[at] = parts[at].view(self.numbers.at.shape)
-        self.table: FrontTable[Tensor] = FrontTable(*parts)
+        laid = _laid(fronts, *before, self._pace, self.plan.stride, length, static=static)
+        self.fronts, self.numbers, self.roots = laid.fronts, laid.numbers, laid.roots
+        self.table = laid.table
+        if static or self.n.device.type != "cpu":
+            flat = to_device(laid.flat, self.n.device)  # one copy
+            self.table = _views(self.slot.place("table", flat), laid.numbers)
 
     def _draw(self, purpose: Purpose, rows: int, count: int) -> Tensor:
         """The numbers of each row's position, by a reader for each row of the picture: they advance
@@ -135,8 +143,8 @@ def _laid(
     length: int,
     *,
     static: bool,
-) -> tuple[tuple[Front, ...], FrontTable[np.ndarray], Tensor, tuple[int, ...]]:
-    """The fronts, their table, its numbers in one tensor, and the row of each root."""
+) -> _Laid:
+    """The next pass behind what each row has."""
     found = fronts(
         counts,
         read,
@@ -149,7 +157,16 @@ def _laid(
     shape = (pace.width, pace.most) if static else (0, 0)
     numbers = table_of(found, dict(left), length, *shape)
     flat = torch.from_numpy(np.concatenate([part.ravel() for part in numbers]))
-    return found, numbers, flat, tuple(np.flatnonzero(numbers.number == 0).tolist())
+    roots = tuple(np.flatnonzero(numbers.number == 0).tolist())
+    return _Laid(found, numbers, flat, _views(flat, numbers), roots)
+
+
+def _views(flat: Tensor, numbers: FrontTable[np.ndarray]) -> FrontTable[Tensor]:
+    """The table whose numbers are one after another in `flat`."""
+    parts = list(torch.split(flat, [part.size for part in numbers]))
+    at = FrontTable._fields.index("at")
+    parts[at] = parts[at].view(numbers.at.shape)
+    return FrontTable(*parts)
 
 
 def fronts_of(state: DecodeState) -> FrontState:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -53,6 +54,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--seed", type=int, help="of the first run; the others count on from it")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # what is busy ends with it
     first = randrange(10**6) if options.seed is None else options.seed
     print("| run | seed | minutes | failed tests |\n| --- | --- | --- | --- |", flush=True)
     wrong = 0
