@@ -9,8 +9,9 @@ one.
 from __future__ import annotations
 
 import copy
+import sys
 from collections import defaultdict, deque
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
@@ -114,7 +115,11 @@ class Walk:
         self.decoder, self.most, self.found = decoder, most, Enumeration()
 
     def begin(self) -> Node:
-        """Before the first pass; again where the enumeration has to begin again."""
+        """Before the first pass; again where the enumeration has to begin again. Raises
+        NotEnumerable where the decoder has a loop of its own."""
+        for part in ("steps", "take_turn"):
+            if _is_from_outside(type(self.decoder), part):
+                raise NotEnumerable(f"its `{part}` is its own: each turn is taken by itself here")
         self.found = Enumeration()
         state = self.decoder.begin("", 0)
         state.noise = SymbolicNoise()
@@ -209,7 +214,9 @@ def _steps(walk: Walk, node: Node) -> Iterator[Node]:
             path = twin.committed_rows(settled(outcome).tolist())
             twin.keep_rows(path)
             twin.commit(v, path)
-            if v.places is not None:
+            if watches := _is_from_outside(type(decoder), "observe"):
+                decoder.observe(twin, window, v, len(path))  # noqa: B023
+            if v.places is not None or watches or _is_from_outside(type(twin), "commit"):
                 twin.drafts = settled(twin.drafts)
                 return twin, v
             # What is committed, or behind the image's end, is no draft.
@@ -243,7 +250,7 @@ def _steps(walk: Walk, node: Node) -> Iterator[Node]:
     if (now := _own(decoder)) != own:
         changed = [name for name in {**own, **now} if own.get(name) != now.get(name)]
         raise NotEnumerable(
-            f"it keeps {', '.join(changed)} on itself from pass to pass: keep it on the state"
+            f"it keeps {', '.join(changed)} from pass to pass beside the state: keep it there"
         )
 
 
@@ -290,12 +297,27 @@ def _kept(state: DecodeState) -> Hashable:
     return _frozen({name: value for name, value in vars(state).items() if name not in _GIVEN})
 
 
+def _is_from_outside(kind: type, method: str) -> bool:
+    """Whether a class has a method that is none of the engine's."""
+    module: str = getattr(kind, method).__module__
+    return not module.startswith("engine.")
+
+
 def _own(decoder: WindowDecoder) -> dict[str, Hashable]:
-    """Keys of a decoder's attributes and its class's that may change."""
+    """Keys of a decoder's attributes, its class's and those of its author's file that may
+    change."""
     held: dict[str, Any] = {}
+    changeable = (list, MutableMapping, set, deque, Tensor, np.ndarray)
     for kind in reversed(type(decoder).__mro__):
-        changeable = (list, dict, set, deque, Tensor, np.ndarray)
-        held |= {name: each for name, each in vars(kind).items() if isinstance(each, changeable)}
+        places = [dict(vars(kind))]
+        if not kind.__module__.startswith("engine.") and kind.__module__ in sys.modules:
+            places.append(vars(sys.modules[kind.__module__]))
+        for place in places:
+            held |= {
+                name: each
+                for name, each in place.items()
+                if isinstance(each, changeable) and not name.startswith("__")
+            }
     held |= vars(decoder)
     fixed = {name for name, each in held.items() if is_dataclass(each) and _is_fixed(each)}
     return {
@@ -315,7 +337,7 @@ def _frozen(value: Any) -> Hashable:
     if isinstance(value, Tensor | np.ndarray):
         array = value.as_subclass(Tensor).detach().numpy() if isinstance(value, Tensor) else value
         return array.shape, array.tobytes()
-    if isinstance(value, dict):
+    if isinstance(value, MutableMapping):
         return tuple((k, _frozen(each)) for k, each in value.items())
     if isinstance(value, list | tuple | deque):
         return tuple(map(_frozen, value))

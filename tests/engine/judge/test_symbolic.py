@@ -3,7 +3,7 @@ it cannot be."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from engine.core import Verification, Window
+from engine.decoders.base import never
 from engine.decoders.decode_state import DecodeState
 from engine.decoders.jacobi_window import SpeculativeSettings
 from engine.decoders.scd import SCD
@@ -24,6 +25,7 @@ from engine.judge.enumeration import CLOSE, Joint, distance, enumerated, exactly
 from engine.judge.symbolic import SymbolicNoise, settled
 from engine.judge.toys import Toy
 from engine.numerics.randomness import Purpose
+from engine.trace import Step
 from tests.engine.judge.rules import MEMORIES, Rule, Test, remembering, until_rejected, written_with
 
 exact = exactly()
@@ -233,7 +235,7 @@ class InItsTensor(Rule):
 @pytest.mark.parametrize("kind", [OnItself, InItsList, InItsObject, InItsClass, InItsTensor])
 def test_what_it_keeps_on_itself_is_not_enumerated(kind: type[Rule]) -> None:
     name = "newest" if kind is OnItself else "passes"
-    with pytest.raises(NotEnumerable, match=rf"keeps {name}.* on itself from pass to pass"):
+    with pytest.raises(NotEnumerable, match=rf"keeps {name}.* from pass to pass beside the state"):
         joint_of(kind)
 
 
@@ -289,3 +291,66 @@ def test_what_it_keeps_on_the_state_is_each_branchs_own(memory: str) -> None:
     expected = doubting()
     assert distance(found, expected) < CLOSE
     assert distance(found, model.joint_distribution()) > 1e3 * CLOSE
+
+
+# What an author may write beside `propose` and `verify`
+
+BESIDE: dict[int, bool] = {}
+
+
+class Forgetting(DecodeState):
+    """Forgets what the drafts are samples of that a step left."""
+
+    def commit(self, verification: Verification, path: list[int]) -> None:
+        super().commit(verification, path)
+        self.q = torch.full_like(self.q, 1 / self.q.shape[-1])
+
+
+class Committing(Rule):
+    State = Forgetting
+
+
+class Watching(Rule):
+    """Changes what is left once the step is over."""
+
+    def observe(
+        self, state: DecodeState, window: Window, verification: Verification, count: int
+    ) -> None:
+        state.drafts = torch.zeros_like(state.drafts)
+
+
+class Wrapping(Rule):
+    """Another decoder's loop."""
+
+    def steps(
+        self, prompt: str, seed: int, stopped: Callable[[], bool] = never
+    ) -> Generator[Step, None, None]:
+        yield from Rule(self.model, self.settings, self.sampling, self.plan).steps(prompt, seed)
+
+
+class Tabled(Rule):
+    """Doubts a draft behind a rejection, which a table of its file remembers."""
+
+    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+        doubt = 0.5 if state.step and BESIDE.get(0) else 1.0
+        verification = speculate(state, window, p, chain_acceptance(window, p) * doubt)
+        BESIDE[0] = bool(verification.count < len(window.drafts))
+        return verification
+
+
+@exact
+@pytest.mark.parametrize("wrong", [Committing, Watching])
+def test_what_it_does_behind_its_rule_is_enumerated(wrong: type[Rule]) -> None:
+    model = Toy((1, 3), 2)
+    found = enumerated(wrong(model, SpeculativeSettings(window=3, fresh="uniform"))).joint
+    assert sum(found.values()) == pytest.approx(1)
+    assert distance(found, model.joint_distribution()) > 1e3 * CLOSE
+
+
+@exact
+@pytest.mark.parametrize(
+    ("unseen", "words"), [(Wrapping, "its `steps` is its own"), (Tabled, "keeps BESIDE")]
+)
+def test_what_the_enumeration_cannot_see_is_said(unseen: type[Rule], words: str) -> None:
+    with pytest.raises(NotEnumerable, match=words):
+        enumerated(unseen(Toy((1, 3), 2), SpeculativeSettings(window=3, fresh="uniform")))
