@@ -154,7 +154,9 @@ def test_the_race_on_the_board_has_figures_what_if_and_tables_to_save(
     finished(page)
     expect(said).not_to_have_text(sentences)
     expect(plots.first).to_contain_text("GSD G=50")
-    assert nodes(page) < before + 2000, "the charts before have gone, each with some 360"
+    # They go one after another, behind the first chart of the new race.
+    shed = any(nodes(page) < before + 2000 for _ in range(100))
+    assert shed, "the charts before have gone, each with some 360"
     for section in ("decided", "cost"):
         unfold(page, section)
     expect(plots).to_have_count(0)
