@@ -78,6 +78,11 @@ class Decoder(ABC):
         if self.infills and self.plan.infilling is None:
             raise SettingError(f"{self.title} fills in pictures: it draws no whole ones.")
         self.check_fills(model.fills_in, model.name)
+        self._prepare()
+
+    def _prepare(self) -> None:  # noqa: B027  (most have nothing to compute)
+        """Called once model, settings, sampling and plan are known: computes what follows from
+        them."""
 
     @classmethod
     def check_fills(cls, fills: Fills, title: str) -> None:

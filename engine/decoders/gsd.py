@@ -9,17 +9,15 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from engine.core import Plan, Verification, Window
+from engine.core import Verification, Window
 from engine.decoders.base import Badge
 from engine.decoders.decode_state import DecodeState
 from engine.decoders.jacobi_window import JacobiWindowDecoder, SpeculativeSettings
 from engine.decoders.shift import committed_by_residual, most_tokens
 from engine.decoders.speculate import acceptance_probability, speculate
-from engine.models.base import ImageModel
 from engine.numerics.distributions import exact, gather
 from engine.numerics.ranking import rank_keys, ranked_index
-from engine.settings import Sampling, Withdrawn, knob
-from engine.settings import Settings as AnySettings
+from engine.settings import Withdrawn, knob
 from engine.trace.rows import TOP
 
 
@@ -77,15 +75,8 @@ class GSD(JacobiWindowDecoder):
     Settings = GSDSettings
     settings: GSDSettings
 
-    def __init__(
-        self,
-        model: ImageModel,
-        settings: AnySettings | None = None,
-        sampling: Sampling | None = None,
-        plan: Plan | None = None,
-    ) -> None:
-        super().__init__(model, settings, sampling, plan)
-        self._spread = spread_of(model.codebook)
+    def _prepare(self) -> None:
+        self._spread = spread_of(self.model.codebook)
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
         acceptance = group_acceptance(

@@ -10,19 +10,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.core import Diagnostics, Plan, Rows, Verification, Window
+from engine.core import Diagnostics, Rows, Verification, Window
 from engine.decoders.decode_state import DecodeState
 from engine.decoders.front_state import FrontState, Pace, fronts_of
 from engine.decoders.jacobi_window import fill_up
 from engine.decoders.priced import Priced
 from engine.decoders.speculate import chain_acceptance
 from engine.fronts import ELSEWHERE
-from engine.models.base import MAX_ROWS, ImageModel
+from engine.models.base import MAX_ROWS
 from engine.numerics.distributions import exact, residual, sample
 from engine.numerics.randomness import Purpose
 from engine.plan import rolling
-from engine.settings import Sampling, knob
 from engine.settings import Settings as AnySettings
+from engine.settings import knob
 from engine.trace import MAX_SIDE, Status
 
 KEPT = 0.5  # the released code keeps an untested draft whose p / q is above
@@ -73,14 +73,7 @@ class RowsAtOnce(Priced):
     default, rows = False, True
     State = FrontState
 
-    def __init__(
-        self,
-        model: ImageModel,
-        settings: AnySettings | None = None,
-        sampling: Sampling | None = None,
-        plan: Plan | None = None,
-    ) -> None:
-        super().__init__(model, settings, sampling, plan)
+    def _prepare(self) -> None:
         self.plan = rolling(self.plan)
         self.pace = self.paced()
 
