@@ -17,7 +17,9 @@ COPY app.py ./
 COPY app app
 COPY cluster cluster
 COPY engine engine
+COPY photo_finish photo_finish
 COPY static static
+COPY tools tools
 COPY visualize visualize
 COPY weights weights
 

@@ -3,7 +3,7 @@ pyproject.toml."""
 
 from setuptools import find_namespace_packages, setup
 
-FOLDERS = ("app", "cluster", "engine", "static", "visualize", "weights")
+FOLDERS = ("app", "cluster", "engine", "static", "tools", "visualize", "weights")
 
 found = [
     f"{folder}.{below}"

@@ -1,15 +1,16 @@
-"""The command `photo-finish`: the page, and the commands of a terminal."""
+"""The command `photo-finish`: the page, and the tools of a terminal. In a checkout it is
+`python -m photo_finish`."""
 
 from __future__ import annotations
 
 import argparse
 
-from engine.bench.__main__ import add_bench_command
-from engine.check.command import add_check_command
-from engine.commands.judge import add_judge_command
-from engine.commands.models import add_models_command
-from visualize.__main__ import add_race_commands
-from visualize.figures.counterexample import counterexample_svg
+from tools.bench.command import add_bench_command
+from tools.check.command import add_check_command
+from tools.infill import add_infill_command
+from tools.judge.command import add_judge_command
+from tools.models import add_models_command
+from tools.race import add_race_command
 
 
 def main() -> None:
@@ -17,10 +18,10 @@ def main() -> None:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     page = commands.add_parser("page", help="serve the page, on http://127.0.0.1:7860")
     page.set_defaults(run=serve_page)
-    add_race_commands(commands)
+    add_race_command(commands.add_parser("race", help="race decoders over one prompt and seed"))
+    add_infill_command(commands.add_parser("infill", help="fill in part of a picture"))
     add_bench_command(commands.add_parser("bench", help="figures of many races"))
-    judge = commands.add_parser("judge", help="whether a decoder is lossless, exactly")
-    add_judge_command(judge, draw=counterexample_svg)
+    add_judge_command(commands.add_parser("judge", help="whether a decoder is lossless, exactly"))
     add_models_command(commands.add_parser("models", help="what races here; fetch or check one"))
     add_check_command(commands.add_parser("check", help="whether races run here as they should"))
     args = parser.parse_args()

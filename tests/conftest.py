@@ -43,7 +43,7 @@ SLOW = (
     "engine/decoders/test_exact.py",
     "engine/models",
     "engine/decoders/test_rules.py",
-    "engine/bench",
+    "tools/bench",
     "test_notebooks.py",
     "test_wheel.py",
     "train",

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from engine.infilling import MASKED, Fills
-from engine.judge.toys import InfillToy, Toy
+from tools.judge.toys import InfillToy, Toy
 
 
 class NeighbourToy(InfillToy):

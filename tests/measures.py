@@ -9,13 +9,13 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-ENGINE = Path(__file__).parents[1] / "engine"
+ROOT = Path(__file__).parents[1]
 LOOP = {"begin", "_propose", "_forward", "kept", "take_turn", "propose_rows", "read_rows"}
 STAGES = r"decoder\.(_propose|_forward|_verify|kept)\("
 
 
-def sources(folder: str = "") -> list[Path]:
-    return sorted((ENGINE / folder).rglob("*.py"))
+def sources(folder: str) -> list[Path]:
+    return sorted((ROOT / folder).rglob("*.py"))
 
 
 def classes(folder: str) -> Iterator[ast.ClassDef]:
@@ -28,14 +28,13 @@ def methods(kind: ast.ClassDef) -> list[ast.FunctionDef]:
     return [node for node in kind.body if isinstance(node, ast.FunctionDef)]
 
 
-def found(pattern: str, folder: str = "", beside: str = "") -> int:
-    """How often the pattern stands in the sources, but for one folder of them."""
-    paths = [path for path in sources(folder) if not beside or beside not in path.parts]
-    return sum(len(re.findall(pattern, path.read_text("utf-8"))) for path in paths)
+def found(pattern: str, folder: str = "engine") -> int:
+    """How often the pattern stands in the sources of a folder."""
+    return sum(len(re.findall(pattern, path.read_text("utf-8"))) for path in sources(folder))
 
 
 def lines_of(file: str, function: str) -> int:
-    every = ast.walk(ast.parse((ENGINE / file).read_text("utf-8")))
+    every = ast.walk(ast.parse((ROOT / file).read_text("utf-8")))
     (node,) = (n for n in every if isinstance(n, ast.FunctionDef) and n.name == function)
     return (node.end_lineno or 0) - node.lineno + 1
 
@@ -43,7 +42,7 @@ def lines_of(file: str, function: str) -> int:
 def shared_names() -> list[str]:
     """Public classes and functions that several modules define."""
     homes = defaultdict[str, set[Path]](set)
-    for path in sources():
+    for path in sources("engine"):
         for node in ast.parse(path.read_text("utf-8")).body:
             named = isinstance(node, ast.ClassDef | ast.FunctionDef)
             if named and not node.name.startswith("_") and node.name != "main":
@@ -52,7 +51,7 @@ def shared_names() -> list[str]:
 
 
 def measures() -> dict[str, object]:
-    decoders = list(classes("decoders"))
+    decoders = list(classes("engine/decoders"))
     bases = {kind.name: {ast.unparse(base) for base in kind.bases} for kind in decoders}
     loops = {"WindowDecoder"}
     while more := {name for name, each in bases.items() if each & loops} - loops:
@@ -64,23 +63,26 @@ def measures() -> dict[str, object]:
         for method in methods(kind)
         if method.name in LOOP
     ]
-    (model,) = (kind for kind in classes("models") if kind.name == "ImageModel")
+    (model,) = (kind for kind in classes("engine/models") if kind.name == "ImageModel")
     return {
         "subclasses of Window": sum("Window" in each for each in bases.values()),
         "overrides of the loop's parts": overrides,
-        "assert isinstance in decoders": found(r"assert isinstance", "decoders"),
+        "assert isinstance in decoders": found(r"assert isinstance", "engine/decoders"),
         "tests of plan.fronts, plan.ahead, places is None": found(
             r"plan\.fronts|plan\.ahead|places is (not )?None"
         ),
         "pad_end": found(r"pad_end\("),
         "set to None with type: ignore": found(r"= None  # type: ignore"),
+        "lines of the engine": sum(
+            len(p.read_text("utf-8").splitlines()) for p in sources("engine")
+        ),
         "public methods of ImageModel": sum(m.name[0] != "_" for m in methods(model)),
         "uses of .static": found(r"\.static\b"),
-        "lines of steps": lines_of("decoders/window.py", "steps"),
-        "lines of the judge's _steps": lines_of("judge/enumeration.py", "_steps"),
-        "private parts of the loop called by the judge": found(STAGES, "judge"),
+        "lines of steps": lines_of("engine/decoders/window.py", "steps"),
+        "lines of the judge's _steps": lines_of("tools/judge/enumeration.py", "_steps"),
+        "private parts of the loop called by the judge": found(STAGES, "tools/judge"),
         "lines of recorder.py and collect.py": sum(
-            len((ENGINE / "decoders" / f"{name}.py").read_text("utf-8").splitlines())
+            len((ROOT / "engine/decoders" / f"{name}.py").read_text("utf-8").splitlines())
             for name in ("recorder", "collect")
         ),
         "names that several modules define": shared_names(),

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
-from engine.judge.toys import FrontsContext, Toy, ToyContext
+from tools.judge.toys import FrontsContext, Toy, ToyContext
 
 
 class SureToy(Toy):

@@ -28,7 +28,7 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
 PAGES += sorted((ROOT / "docs").glob("*.md"))
 PAST = ("log.md", "CHANGELOG.md")  # what they name may be gone
 # Each may import those before it; train/ and examples/ stand beside them.
-ORDER = ("engine", "visualize", "app")
+ORDER = ("engine", "visualize", "tools", "app")
 
 
 # Links, words, commands
@@ -105,11 +105,13 @@ def test_imports_follow_the_arrow(folder: str) -> None:
         assert not names & later, file
 
 
-def test_the_engine_draws_and_serves_nothing_and_training_imports_the_engine_alone() -> None:
+def test_the_engine_draws_nothing_training_imports_it_alone_and_the_page_no_tool() -> None:
     for file, names in imported("engine").items():
         assert not names & {"gradio", "plotly", "PIL", "fastapi"}, file
     for file, names in imported("train").items():
-        assert not names & {"visualize", "app", "tests"}, file
+        assert not names & {"visualize", "tools", "app", "tests"}, file
+    for file, names in (imported("app") | imported("cluster")).items():
+        assert "tools" not in names, file
 
 
 def test_a_trace_is_read_without_torch_models_or_the_race() -> None:

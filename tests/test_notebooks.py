@@ -8,8 +8,8 @@ import pytest
 from scipy.stats import chi2
 
 from engine import models
-from engine.judge.toys import Toy
 from tests.pages import page
+from tools.judge.toys import Toy
 
 FAILS = 1e-6  # how often a right notebook would fail, on another seed
 

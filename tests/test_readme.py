@@ -40,7 +40,7 @@ KNOWN = NEEDED | {
     *("pinned", "hf_oauth", "hf_oauth_scopes", "disable_embedding"),
     *("startup_duration_timeout", "custom_headers", "preload_from_hub"),
 }
-CODE = ("app", "engine", "visualize")
+CODE = ("app", "engine", "tools", "visualize")
 
 
 @pytest.fixture(scope="module")

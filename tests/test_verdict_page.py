@@ -9,13 +9,13 @@ import pytest
 from engine.decoders import BUILT_IN
 from engine.decoders.base import Decoder
 from engine.decoders.verdict import Outcome
-from engine.judge.cases import Case, standard_toys
-from engine.judge.counterexample import counterexample, first_difference
-from engine.judge.enumeration import enumerated, exactly, sequences
-from engine.judge.words import counterexample_lines
 from engine.settings import Settings
 from tests.pages import page, tables
 from tests.verdict_page import examples, settings_of
+from tools.judge.cases import Case, standard_toys
+from tools.judge.counterexample import counterexample, first_difference
+from tools.judge.enumeration import enumerated, exactly, sequences
+from tools.judge.words import counterexample_lines
 
 KINDS = [*BUILT_IN.values(), *examples()]
 ROWS = [row for rows in tables(page("docs/verdicts.md")) for row in rows[1:]]

@@ -22,7 +22,7 @@ from tests.app.conftest import wait_until
 from tests.pages import ROOT, page
 from tests.ports import free_port
 
-FOLDERS = ("app/", "cluster/", "engine/", "static/", "visualize/", "weights/")
+FOLDERS = ("app/", "cluster/", "engine/", "static/", "tools/", "visualize/", "weights/")
 FILES = ("requirements.txt", "requirements-cluster.txt", "requirements-dev.txt")
 
 
@@ -173,7 +173,7 @@ def test_a_package_of_the_same_name_gives_way_unless_it_was_imported_before(
 
 
 def test_a_module_that_is_a_command_runs_as_a_part_of_it(installed: Installed) -> None:
-    assert "usage: " in installed.run("python", "-m", "photo_finish.engine.judge.vectors", "--help")
+    assert "usage: " in installed.run("python", "-m", "photo_finish.tools.judge.vectors", "--help")
 
 
 def test_a_checkout_has_the_command_too(

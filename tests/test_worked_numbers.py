@@ -18,13 +18,13 @@ from engine.decoders.sjd import SJD
 from engine.decoders.sjd_pac import CandidateWalk, PACSettings
 from engine.decoders.window import WindowDecoder
 from engine.fronts import fronts
-from engine.judge.one_pass import accepted_drafts, committed_distribution, verify_chain
-from engine.judge.toys import InfillToy, Toy, infilling
 from engine.models.base import planned
 from engine.numerics.distributions import normalise, residual, total_variation
 from tests.engine.decoders.driving import acceptances, alpha, point_mass, replacement_distribution
 from tests.engine.decoders.test_scd import gumbel_overlap
 from tests.pages import page, sections, table
+from tools.judge.one_pass import accepted_drafts, committed_distribution, verify_chain
+from tools.judge.toys import InfillToy, Toy, infilling
 
 P, Q = torch.tensor([0.1, 0.2, 0.3, 0.4]), torch.tensor([0.4, 0.3, 0.2, 0.1])
 TARGET = torch.tensor([0.30, 0.25, 0.20, 0.15, 0.10])

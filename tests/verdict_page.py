@@ -12,8 +12,8 @@ from engine.decoders import BUILT_IN
 from engine.decoders.base import Decoder
 from engine.decoders.outside import classes_of
 from engine.decoders.verdict import Outcome, Verdict
-from engine.judge.judge import judge
 from engine.settings import Settings, knobs
+from tools.judge.judge import judge
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples" / "decoders"

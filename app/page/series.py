@@ -71,7 +71,7 @@ def bench_command(traces: Sequence[Trace], own: Sampling) -> str:
     if header.infilling or header.sampling != replace(own, guided_tokens=guided):
         return ""
     lanes = ",".join(map(format_lane, header.lanes))
-    words = ["python", "-m", "engine.bench", "--prompt", header.prompt, "--lanes", lanes]
+    words = ["python", "-m", "photo_finish", "bench", "--prompt", header.prompt, "--lanes", lanes]
     words += ["--seed", str(header.seed), "--seeds", str(len(traces))]
     if header.model != "embedded":
         words += ["--model", header.model]

@@ -1,6 +1,6 @@
 """The verdict on a decoder, as a file that stands beside the decoder's own.
 
-`engine.judge` finds it; a lane's badge follows from it. The file names the very text that was
+`tools.judge` finds it; a lane's badge follows from it. The file names the very text that was
 judged: a decoder whose file has changed since is not judged.
 """
 

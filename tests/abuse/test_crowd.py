@@ -17,10 +17,10 @@ import httpx
 from app.page.launch import LAUNCH
 from app.races import live_race
 from app.settings import SETTINGS
-from engine.judge.toys import ToyContext
 from tests.abuse.conftest import Site, open_site, words
 from tests.app.conftest import Watched
 from tests.coroutines import run
+from tools.judge.toys import ToyContext
 
 VISITORS, WATCHERS = 50, 200
 HALL = "the race of the hall"

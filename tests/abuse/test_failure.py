@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import torch
 
-from engine.judge.toys import ToyContext
 from tests.abuse.conftest import Site, open_site, words
 from tests.app.conftest import Watched, wait_until
+from tools.judge.toys import ToyContext
 
 
 class Failing(Watched):

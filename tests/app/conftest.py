@@ -22,8 +22,8 @@ from app.races.races import Races
 from app.races.recorded_races import RecordedRaces
 from app.races.request_values import SAMPLING_KNOBS
 from app.settings import AppSettings
-from engine.judge.toys import Toy, ToyContext
 from engine.models.supply.card import ModelCard
+from tools.judge.toys import Toy, ToyContext
 
 VISITOR = SimpleNamespace(session_hash="visitor")
 # In the order in which programs send them.

@@ -19,8 +19,8 @@ import app.models.model_loader
 from app.api.page_blocks import PageBlocks
 from app.page.launch import serve
 from app.page.layout import build
-from engine.judge.toys import Toy
 from tests.app.conftest import NONE_RECORDED, toy_pool
+from tools.judge.toys import Toy
 
 ROOT = Path(__file__).parent.parent.parent
 

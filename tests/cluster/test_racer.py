@@ -12,11 +12,11 @@ from app.models.model_pool import ModelPool
 from app.workers.race_stream import Recording, WorkerFailure
 from cluster.racer import Racer
 from cluster.streams import Event
-from engine.judge.toys import Toy
 from tests.app.conftest import toy_card, toy_pool
 from tests.cluster import toys
 from tests.cluster.toys import Ledger, request
 from tests.coroutines import run
+from tools.judge.toys import Toy
 from visualize.board.snapshot import Update
 from visualize.pictures.recorded_race import RecordedRace
 

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.infilling import MASKED, Infilling, box_mask, spread_order
-from engine.judge.toys import InfillToy, Toy
 from engine.race import Lane, Race, RaceRequest
 from engine.settings import Sampling, SettingError
 from engine.trace import Trace, TraceError
 from tests.races import race_of
+from tools.judge.toys import InfillToy, Toy
 
 HALF = Infilling((0, MASKED, MASKED, 1, MASKED, 0))
 

@@ -18,7 +18,6 @@ import torch
 from engine.decoders import DECODERS, WHOLE
 from engine.decoders.base import Badge
 from engine.infilling import MASKED, Infilling
-from engine.judge.toys import Toy, _state
 from engine.models.base import planned
 from engine.models.supply.card import WEIGHTS
 from engine.race.request import parse_lane
@@ -29,6 +28,7 @@ from engine.trace.quality import Judge, Picture, Quality
 from tests.engine.models.families import TINY
 from tests.engine.trace.test_quality import quality
 from tests.infill_toys import NeighbourToy
+from tools.judge.toys import Toy, _state
 from train import quality as command
 from train.quality import LANES, captions, draw, judge_of, log_p, measure, resume, run
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from engine.infilling import Infilling
-from engine.judge.toys import Toy
 from engine.race import Lane, Race
 from engine.settings import Sampling
 from engine.trace import Frame, Header, LaneState, Seconds, Status, Step, Trace
@@ -19,6 +18,7 @@ from tests.clocks import set_clocks
 from tests.infill_toys import NeighbourToy
 from tests.races import race_of
 from tests.steps import Spot, build
+from tools.judge.toys import Toy
 from visualize.board.board import Board
 from visualize.board.snapshot import Snapshot
 from visualize.pictures.recorded_race import RecordedRace, record

@@ -14,13 +14,13 @@ import pytest
 from engine.decoders import DECODERS, DEFAULT, WHOLE
 from engine.decoders.base import Badge
 from engine.infilling import MASKED, box_mask
-from engine.judge.toys import Toy
 from engine.models import load
 from engine.race.request import parse_lane
 from engine.trace import LaneState
 from engine.trace.shares import NONE
 from tests.races import race_of
 from tests.stopped import run_until
+from tools.judge.toys import Toy
 from visualize import record_races as module
 from visualize.board.board import replay
 from visualize.figures.measures import sorted_shifts

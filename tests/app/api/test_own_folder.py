@@ -22,7 +22,7 @@ PAGE = """
 import gradio as gr
 from app.page.launch import serve
 from app.page.layout import build
-from engine.judge.toys import Toy
+from tools.judge.toys import Toy
 from tests.app.conftest import NONE_RECORDED, toy_pool
 wait = gr.Blocks.block_thread
 gr.Blocks.block_thread = lambda demo: [print("served", flush=True), wait(demo)]

@@ -6,8 +6,8 @@ import re
 
 import httpx
 
-from engine.judge.toys import Toy
 from tests.browser.servers import served
+from tools.judge.toys import Toy
 
 
 def test_files_are_compressed_and_kept_for_good() -> None:

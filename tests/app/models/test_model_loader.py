@@ -9,9 +9,9 @@ import pytest
 
 from app.models.model_loader import ModelLoader, load_embedded
 from app.races.races import Races
-from engine.judge.toys import Toy
 from engine.models.supply.card import CARDS, ModelError
 from tests.app.conftest import NONE_RECORDED, VISITOR, Watched, begun, toy_pool, wait_until
+from tools.judge.toys import Toy
 
 
 class Slow(Watched):

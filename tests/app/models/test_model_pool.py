@@ -26,12 +26,12 @@ from app.races.races import Races
 from app.settings import AppSettings
 from app.workers.gpu_errors import DEVICE_LOST, OUT_OF_MEMORY
 from engine.decoders import DEFAULT
-from engine.judge.toys import Toy
 from engine.models.supply.card import CARDS, ModelCard, ModelError
 from engine.models.supply.device import required_bytes, resolve_dtype
 from engine.models.supply.progress import Phase, Progress
 from tests.app.conftest import NONE_RECORDED, VISITOR, Watched, toy_pool, wait_until
 from tests.app.conftest import begun as begun_on
+from tools.judge.toys import Toy
 
 JANUS, LLAMAGEN = "janus-pro-1b", "llamagen-256"
 PUBLIC = {CARDS[name]: Availability() for name in (JANUS, LLAMAGEN)}

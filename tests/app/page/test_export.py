@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 import app.page.export
 from app.page.export import KINDS, Instant, file_name, make_file
 from app.settings import AppSettings
-from engine.judge.toys import Toy
 from engine.settings import SettingError
 from engine.trace import Seconds
 from tests.app.conftest import ANYTHING
@@ -17,6 +16,7 @@ from tests.clocks import set_clocks
 from tests.engine.trace.reread import reread
 from tests.races import raced
 from tests.steps import retimed
+from tools.judge.toys import Toy
 from visualize.film.layers import Layer
 from visualize.pictures.recorded_race import RecordedRace, record
 

@@ -7,10 +7,10 @@ import os
 import httpx
 import pytest
 
-from engine.judge.toys import Toy
 from tests.browser.servers import served
 from tests.ports import free_port
 from tests.variants import further
+from tools.judge.toys import Toy
 
 
 def test_a_page_that_answers_slowly_at_first_is_served(monkeypatch) -> None:

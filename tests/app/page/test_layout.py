@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from app.page.layout import build
-from engine.judge.toys import Toy
 from tests.app.conftest import NONE_RECORDED, toy_pool
+from tools.judge.toys import Toy
 
 
 def test_a_space_links_to_its_own_files(monkeypatch) -> None:

@@ -106,7 +106,7 @@ def test_how_long_a_series_takes_is_said_of_the_race_on_the_board(races: Races) 
 def test_a_command_says_what_is_not_the_models_own_or_there_is_none(races: Races) -> None:
     trace = raced(races, lanes=("gsd:G=5",)).recording.trace
     own = trace.header.sampling
-    line = "python -m engine.bench --prompt 'red apple' --lanes gsd:G=5 --seed 7 --seeds 1"
+    line = "python -m photo_finish bench --prompt 'red apple' --lanes gsd:G=5 --seed 7 --seeds 1"
     assert bench_command([trace], own) == f"{line} --model toy"
     fewer = bench_command([trace], replace(own, guided_tokens=9))
     assert fewer == f"{line} --model toy --guided-tokens 0"

@@ -11,11 +11,11 @@ from app.races.request_values import KNOBS as FORM_KNOBS
 from engine.decoders import DECODERS
 from engine.decoders.gsd import GSDSettings
 from engine.decoders.lantern import LanternSettings
-from engine.judge.toys import Toy
 from engine.race.rejudge import rejudge
 from engine.settings import SettingError
 from tests.app.conftest import ANYTHING
 from tests.races import raced
+from tools.judge.toys import Toy
 from visualize.pictures.recorded_race import RecordedRace
 
 KNOBS = dict(zip(SLIDERS, [10, 0.5, 0.15, 62, 0.1], strict=True))

@@ -16,11 +16,11 @@ from app.page.fill_in import LANES
 from app.races.races import Races
 from app.workers.race_stream import COLOURS, SLOW, RaceStream
 from engine.infilling import MASKED, Fills
-from engine.judge.toys import Toy
 from engine.models.body import BodyModel
 from tests.app.conftest import NONE_RECORDED, VISITOR, begun, toy_pool
 from tests.engine.models.families import EMU3, JANUS, RANDAR, Tiny
 from tests.steps import EIGHT
+from tools.judge.toys import Toy
 from visualize.board.board import replay
 from visualize.pictures.recorded_race import RecordedRace
 

@@ -16,12 +16,12 @@ from app.races.event_stream import GZIP
 from app.races.fair_queue import Ticket
 from app.races.live_race import LiveRace
 from app.workers.waiting import Waiting
-from engine.judge.toys import Toy
 from engine.race import Lane, RaceRequest
 from engine.settings import Sampling
 from engine.trace import Frame, LaneState
 from tests.app.conftest import toy_card
 from tests.visualize.races import frame, pixels, step, toy_race
+from tools.judge.toys import Toy
 from visualize.board.board import Board
 
 LANES = ("ar", "sjd")

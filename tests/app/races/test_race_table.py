@@ -9,9 +9,9 @@ import pytest
 
 from app.races import race_table
 from app.races.race_table import KEPT_SECONDS, STEP_BYTES, RaceTable, StoredRace
-from engine.judge.toys import Toy
 from tests.races import raced
 from tests.set_clock import Clock
+from tools.judge.toys import Toy
 from visualize.pictures.recorded_race import RecordedRace, record
 
 

@@ -21,7 +21,6 @@ from app.races.recorded_races import RecordedRaces
 from app.settings import AppSettings
 from app.workers.race_stream import RaceStream
 from engine.decoders import DEFAULT
-from engine.judge.toys import Toy
 from engine.trace import MAX_BYTES
 from tests.app.conftest import (
     NONE_RECORDED,
@@ -36,6 +35,7 @@ from tests.app.conftest import (
     wait_until,
 )
 from tests.engine.trace.reread import reread
+from tools.judge.toys import Toy
 from visualize.pictures.recorded_race import RecordedRace
 
 SESSION = VISITOR.session_hash

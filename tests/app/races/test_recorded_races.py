@@ -9,8 +9,8 @@ import pytest
 
 from app.races.races import Races
 from app.races.recorded_races import RecordedRaces
-from engine.judge.toys import Toy
 from tests.app.conftest import raced, toy_pool
+from tools.judge.toys import Toy
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ from hypothesis import strategies as st
 
 from app.races.request_values import KNOBS, read_request, recorded_values, request_values
 from engine.decoders import DECODERS, WHOLE
-from engine.judge.toys import Toy
 from engine.race import Race, RaceRequest
 from engine.race.request import GROUPS, SAMPLING
 from engine.settings import SettingError, knobs
 from tests.app.conftest import ANYTHING, FIELDS, form
+from tools.judge.toys import Toy
 
 
 def read(**values: object) -> RaceRequest:

@@ -10,8 +10,8 @@ import torch
 
 from app.races.races import Races
 from app.workers import device_thread
-from engine.judge.toys import Toy
 from tests.app.conftest import NONE_RECORDED, Watched, begun, ready_pool
+from tools.judge.toys import Toy
 
 
 class Named(Watched):

@@ -26,13 +26,13 @@ from app.workers import zerogpu
 from app.workers.gpu_errors import BUSY, DEVICE_LOST, OUT_OF_MEMORY, QUOTA
 from app.workers.race_stream import Idle, Recording
 from engine.decoders import DEFAULT
-from engine.judge.toys import Toy
 from engine.models.supply.card import CARDS, ModelError
 from engine.race import Lane, RaceRequest
 from engine.settings import SettingError
 from tests.app.conftest import NONE_RECORDED, VISITOR, NoPictures, Watched, toy_pool, wait_until
 from tests.app.conftest import begun as begun_on
 from tests.app.workers.fake_spaces import Spaces
+from tools.judge.toys import Toy
 from visualize.board.snapshot import Snapshot, Update
 
 NAME = "janus-pro-1b"

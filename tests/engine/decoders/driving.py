@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from engine.decoders.window import WindowDecoder
-from engine.judge.one_pass import first_tokens, verify_chain
-from engine.judge.toys import Toy
 from engine.numerics.distributions import one_hot
+from tools.judge.one_pass import first_tokens, verify_chain
+from tools.judge.toys import Toy
 
 P, Q = torch.tensor([0.1, 0.2, 0.3, 0.4]), torch.tensor([0.4, 0.3, 0.2, 0.1])
 TOY = Toy((2, 3), 4)

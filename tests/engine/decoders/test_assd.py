@@ -19,8 +19,6 @@ from engine.decoders.parallel import Parallel, ParallelSettings, rounds
 from engine.decoders.sjd import SJD
 from engine.decoders.window import WindowDecoder
 from engine.infilling import ORDERS
-from engine.judge.enumeration import CLOSE, distance, enumerated, exactly
-from engine.judge.toys import InfillToy, Toy, infilling
 from engine.models.base import planned
 from engine.settings import SettingError
 from engine.trace import Status
@@ -29,6 +27,8 @@ from tests.engine.decoders.test_exact import small
 from tests.floats import STORED
 from tests.infill_toys import masks
 from tests.steps import Spot, spots
+from tools.judge.enumeration import CLOSE, distance, enumerated, exactly
+from tools.judge.toys import InfillToy, Toy, infilling
 
 exact = exactly()
 MASKS = masks(4)

@@ -6,12 +6,12 @@ import pytest
 import torch
 
 from engine.decoders.sjd import SJD
-from engine.judge.one_pass import accepted_drafts, verify_chain
-from engine.judge.toys import Toy
 from engine.trace import Status
 from tests.engine.decoders.driving import near
 from tests.floats import rounding
 from tests.variants import further
+from tools.judge.one_pass import accepted_drafts, verify_chain
+from tools.judge.toys import Toy
 
 TOKEN, BLOCK = (SJD(Toy((2, 3), 3), SJD.Settings(verification=name)) for name in ("token", "block"))
 # The paper's example: two drafts, the same p and q at every position.

@@ -27,15 +27,15 @@ from engine.decoders.sjd import SJD
 from engine.decoders.sjd_pac import SJDPAC
 from engine.decoders.tree import Tree
 from engine.decoders.window import WindowDecoder
-from engine.judge.enumeration import CLOSE, Enumeration, distance, enumerated, exactly
-from engine.judge.one_pass import window_of
-from engine.judge.sampling import log_e_value, rejects, sample_pictures
-from engine.judge.standard import crafted, sure
-from engine.judge.toys import InfillToy, Toy, infilling
 from engine.models.base import planned
 from engine.settings import Sampling, SettingError, Settings, knobs
 from tests.engine.decoders import planted, planted_assd
 from tests.variants import further
+from tools.judge.enumeration import CLOSE, Enumeration, distance, enumerated, exactly
+from tools.judge.one_pass import window_of
+from tools.judge.sampling import log_e_value, rejects, sample_pictures
+from tools.judge.standard import crafted, sure
+from tools.judge.toys import InfillToy, Toy, infilling
 
 LOSSLESS = [name for name in WHOLE if DECODERS[name].badge is not Badge.CHANGED_DISTRIBUTION]
 exact = exactly()

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from engine.decoders.decode_state import DecodeState
 from engine.decoders.jacobi_window import INIT_SCHEMES, initial_tokens
 from engine.decoders.sjd import SJD
-from engine.judge.one_pass import FixedNoise
-from engine.judge.toys import Toy
 from engine.numerics.distributions import one_hot
+from tools.judge.one_pass import FixedNoise
+from tools.judge.toys import Toy
 
 CODES = 6
 

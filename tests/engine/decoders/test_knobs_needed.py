@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from engine.decoders import DECODERS
-from engine.judge.toys import Toy
 from engine.race.request import parse_value
 from engine.settings import knobs
+from tools.judge.toys import Toy
 
 OTHER = {"eagle": "jacobi", "jacobi": "eagle", "chain": "tree", "tree": "chain"}
 OTHER |= {"delta": "lambda", "lambda": "delta", "add": "amplify"}

@@ -16,13 +16,13 @@ from engine.clock import StepClock
 from engine.core import Window
 from engine.decoders.lantern import Lantern, LanternSettings, bounded_neighbourhood
 from engine.decoders.lantern_tree import TreeWalk, children_of, draft_tree
-from engine.judge.choices import outcomes
-from engine.judge.symbolic import SymbolicNoise, settled
-from engine.judge.toys import Toy
 from engine.trace import Status, Step
 from engine.trace.shares import NONE
 from tests.engine.decoders.driving import ACCEPT, REJECT, near
 from tests.floats import rounding
+from tools.judge.choices import outcomes
+from tools.judge.symbolic import SymbolicNoise, settled
+from tools.judge.toys import Toy
 
 TARGET = torch.tensor([0.30, 0.25, 0.20, 0.15, 0.10])
 LINE = Toy((2, 3), 5)

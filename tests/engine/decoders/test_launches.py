@@ -14,10 +14,10 @@ from torch.utils._pytree import tree_leaves
 from engine import clock
 from engine.decoders import DECODERS, WHOLE, collect, window
 from engine.decoders.recorder import StepRecorder
-from engine.judge.toys import Toy
 from tests.engine.decoders.test_static import WithoutValues
 from tests.engine.recorded_graph import Recorder
 from tests.pages import page, table
+from tools.judge.toys import Toy
 
 PARTS = ("propose", "verify", "commit", "record")
 

@@ -166,7 +166,7 @@ def test_it_races_from_the_command_line_and_its_trace_opens_where_it_is_not(
     rule: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "race.json"
-    command = [sys.executable, "-m", "visualize", "race", "red apple", "--out", str(out)]
+    command = [sys.executable, "-m", "photo_finish", "race", "red apple", "--out", str(out)]
     command += ["--lanes", "my-rule:strict=0.5"]
     done = subprocess.run(
         command, env=os.environ | {module.FILES: str(rule)}, capture_output=True, text=True

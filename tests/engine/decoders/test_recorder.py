@@ -24,7 +24,6 @@ from engine.decoders.recorder import StepRecorder, find_sources
 from engine.decoders.relaxed import RelaxedSettings
 from engine.decoders.rows import ParallelRowsSettings
 from engine.failures import Failure
-from engine.judge.toys import Toy
 from engine.race import Lane
 from engine.trace import LaneState, Status, Step, StepTable
 from engine.trace.rows import TOP, Source
@@ -34,6 +33,7 @@ from tests.floats import STORED, rounding
 from tests.races import race_of
 from tests.steps import Spot, every, share, spots
 from tests.variants import further
+from tools.judge.toys import Toy
 
 CODES = 12
 BY_UNIFORM = ["sjd", "gsd", "lantern", "sjd-pac"]

@@ -13,7 +13,6 @@ from engine.decoders.rows import ParallelRows, ParallelRowsSettings
 from engine.decoders.scd import SCD
 from engine.decoders.sjd import SJD
 from engine.decoders.window import WindowDecoder
-from engine.judge.toys import Toy, infilling
 from engine.models.base import MAX_ROWS
 from engine.models.supply.card import ModelError
 from engine.numerics.distributions import total_variation
@@ -26,6 +25,7 @@ from tests.engine.decoders import planted_rows
 from tests.floats import STORED
 from tests.steps import Spot, spots
 from tests.variants import further
+from tools.judge.toys import Toy, infilling
 
 RESIDUAL = [{}, {"draws": "fresh"}]
 OTHERS = [{"lower_rows": "postponed"}, {"reading": "code"}]

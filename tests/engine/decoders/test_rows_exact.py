@@ -13,15 +13,15 @@ import torch
 from torch import Tensor
 
 from engine.decoders.rows import ParallelRows, ParallelRowsSettings
-from engine.judge.enumeration import CLOSE, StepOutcome, Walk, distance, exactly, walked
-from engine.judge.enumeration import Node as WalkNode
-from engine.judge.shift import recorded_shift
-from engine.judge.symbolic import settled
-from engine.judge.toys import Toy
 from engine.numerics.distributions import one_hot, total_variation
 from tests.engine.decoders import planted_rows as planted
 from tests.rows_toys import AboveToy, SureToy
 from tests.variants import further
+from tools.judge.enumeration import CLOSE, StepOutcome, Walk, distance, exactly, walked
+from tools.judge.enumeration import Node as WalkNode
+from tools.judge.shift import recorded_shift
+from tools.judge.symbolic import settled
+from tools.judge.toys import Toy
 
 exact = exactly()
 CLEAR = 5e-3  # an error of a position that is none of rounding

@@ -20,8 +20,6 @@ from engine.decoders.scd import SCD
 from engine.decoders.sjd import SJD
 from engine.decoders.sjd_pac import SJDPAC
 from engine.decoders.window import WindowDecoder
-from engine.judge.one_pass import committed_distribution, verify_chain
-from engine.judge.toys import Toy
 from engine.numerics.distributions import exact, one_hot, total_variation
 from engine.settings import Settings
 from engine.trace import Status
@@ -29,6 +27,8 @@ from tests.engine.decoders.driving import ACCEPT, REJECT, P, Q, near
 from tests.engine.decoders.test_gsd import group_ratio
 from tests.engine.decoders.test_lantern import members
 from tests.floats import rounding
+from tools.judge.one_pass import committed_distribution, verify_chain
+from tools.judge.toys import Toy
 
 CODES = 6
 TOY = Toy((2, 3), CODES, seed=3)

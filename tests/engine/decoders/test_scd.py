@@ -9,9 +9,9 @@ from scipy import stats
 from engine.core import Verification
 from engine.decoders.decode_state import DecodeState
 from engine.decoders.scd import SCD, SCDSettings
-from engine.judge.one_pass import verify_chain, window_of
 from engine.trace import Status
 from tests.engine.decoders.driving import REJECT, TOY, P, Q, near, point_mass
+from tools.judge.one_pass import verify_chain, window_of
 
 GUMBEL, MAXIMAL = (SCD(TOY, SCDSettings(coupling=name)) for name in ("gumbel", "maximal"))
 

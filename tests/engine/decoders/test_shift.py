@@ -10,19 +10,19 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from engine.bench.grids import random_model
 from engine.decoders.base import Badge
 from engine.decoders.lantern import Lantern, LanternSettings
 from engine.decoders.lantern_tree import TreeWalk
 from engine.decoders.relaxed import RelaxedSJD
 from engine.decoders.sjd import SJD
 from engine.decoders.window import WindowDecoder
-from engine.judge.toys import Toy
 from engine.numerics.distributions import one_hot, total_variation
 from engine.settings import Sampling
 from engine.trace import LaneStats
 from tests.engine.decoders.test_rules import CHANGED
 from tests.floats import rounding
+from tools.bench.grids import random_model
+from tools.judge.toys import Toy
 
 CODES = 18
 TOY = Toy((2, 12), CODES, seed=3)

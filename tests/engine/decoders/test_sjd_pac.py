@@ -7,10 +7,10 @@ import torch
 
 from engine.core import Verification
 from engine.decoders.sjd_pac import SJDPAC, PACSettings, draw_candidates
-from engine.judge.one_pass import FixedNoise, verify_chain
-from engine.judge.toys import Toy
 from engine.trace import Status
 from tests.engine.decoders.driving import ACCEPT, REJECT, TOY, P, Q, near
+from tools.judge.one_pass import FixedNoise, verify_chain
+from tools.judge.toys import Toy
 
 
 def test_candidates_are_drawn_without_replacement() -> None:

@@ -15,7 +15,6 @@ from engine.decoders import DECODERS, WHOLE
 from engine.decoders.decode_state import DecodeState
 from engine.decoders.jacobi_window import INIT_SCHEMES
 from engine.decoders.recorder import StepRecorder
-from engine.judge.toys import Toy, ToyContext, infilling
 from engine.models.base import planned
 from engine.models.slots import Slot
 from engine.trace import Step
@@ -23,6 +22,7 @@ from engine.trace.steps import recorded
 from tests.engine.recorded_graph import capture_toy
 from tests.infill_toys import NeighbourToy
 from tests.variants import further
+from tools.judge.toys import Toy, ToyContext, infilling
 
 # Every decoder is tested with its defaults; these are further settings.
 KNOBS: dict[str, list[dict[str, object]]] = {

@@ -17,9 +17,9 @@ from engine.decoders.gsd import GSD
 from engine.decoders.jacobi import Jacobi
 from engine.decoders.sjd import SJD
 from engine.decoders.window import WindowDecoder
-from engine.judge.one_pass import verify_chain
-from engine.judge.toys import Toy
 from tests.engine.decoders.driving import TOY, point_mass
+from tools.judge.one_pass import verify_chain
+from tools.judge.toys import Toy
 
 
 @pytest.mark.parametrize("decoder", [Jacobi, FixedPoint, SJD, GSD])

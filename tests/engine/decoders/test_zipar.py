@@ -11,7 +11,6 @@ from torch import Tensor
 from engine.decoders.ar import VanillaAR
 from engine.decoders.parallel import Parallel, rounds
 from engine.decoders.zipar import ZipAR, ZipARSettings
-from engine.judge.toys import Toy, infilling
 from engine.models.base import planned
 from engine.numerics.distributions import total_variation
 from engine.race import Lane, RaceRequest
@@ -21,6 +20,7 @@ from engine.trace.shares import NONE, ONE
 from tests.floats import STORED
 from tests.infill_toys import NeighbourToy
 from tests.steps import every
+from tools.judge.toys import Toy, infilling
 
 WHOLE = infilling((True,) * 12, "raster", 5)
 

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 import engine.models.base
-from engine.judge.toys import Toy
 from engine.models.base import nearest_codes
+from tools.judge.toys import Toy
 
 
 def codebook(codes: int) -> Tensor:

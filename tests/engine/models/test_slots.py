@@ -12,7 +12,6 @@ from torch import Tensor
 
 from engine.decoders import DECODERS, priced
 from engine.decoders.recorder import StepRecorder
-from engine.judge.toys import Toy, infilling
 from engine.models.base import planned
 from engine.models.cache import WindowCache
 from engine.models.slots import Slot, Slots
@@ -22,6 +21,7 @@ from engine.trace import LaneState
 from tests.engine.models.families import JANUS, TINY
 from tests.infill_toys import NeighbourToy
 from tests.races import race_of
+from tools.judge.toys import Toy, infilling
 
 CPU = torch.device("cpu")
 

@@ -11,7 +11,6 @@ import torch
 from engine.decoders import DECODERS, WHOLE
 from engine.failures import Failure
 from engine.graphs import Capture
-from engine.judge.toys import Toy
 from engine.race import Lane, captures
 from engine.race.captures import try_captures
 from engine.race.hardware import machine_of
@@ -21,6 +20,7 @@ from tests.engine.decoders.test_static import keep_contexts
 from tests.engine.recorded_graph import capture_toy
 from tests.races import race_of
 from tests.steps import retimed
+from tools.judge.toys import Toy
 
 BY_ROWS = ("zipar", "rows")
 Captured = tuple[Any, Callable[[], None]]

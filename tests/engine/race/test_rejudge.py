@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from engine.decoders.gsd import GSDSettings
 from engine.decoders.lantern import LanternSettings
 from engine.decoders.sjd import SJD
-from engine.judge.toys import Toy
 from engine.race import Lane
 from engine.race.rejudge import Tally, rejudge
 from engine.race.request import parse_lane
@@ -22,6 +21,7 @@ from engine.trace import Frame, Header, LaneState, Status, Trace
 from engine.trace.rejections import as_stored
 from tests.races import raced
 from tests.steps import Rejection, Spot, build
+from tools.judge.toys import Toy
 
 GSD_SETTINGS = st.builds(GSDSettings, G=st.integers(1, 9), d=st.floats(0, 4), delta=st.floats(0, 1))
 LANTERN_SETTINGS = st.builds(

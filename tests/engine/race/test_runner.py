@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from engine.decoders import DECODERS, WHOLE
 from engine.decoders.jacobi_window import SpeculativeSettings
 from engine.decoders.sjd import SJD
-from engine.judge.toys import Toy, ToyContext
 from engine.models.supply.card import ModelError
 from engine.race import MAX_LANES, MAX_PROMPT, MAX_SEED, Lane
 from engine.settings import SettingError
 from engine.trace import Frame, LaneState, LaneStats, Seconds, Step, StepTable
 from tests.races import race_of
 from tests.steps import EIGHT, every, retimed
+from tools.judge.toys import Toy, ToyContext
 
 BY_ROWS = Lane("rows", DECODERS["rows"].Settings(c=1))
 ALL = [BY_ROWS if name == "rows" else Lane(name) for name in EIGHT]

@@ -23,7 +23,6 @@ from hypothesis import strategies as st
 
 from engine.decoders import WHOLE
 from engine.decoders.sjd import SJD
-from engine.judge.toys import Toy
 from engine.race import MAX_LANES, MAX_PROMPT, Lane
 from engine.trace import MAX_BYTES, Frame, LaneState, Status, StepTable, Trace, TraceError
 from engine.trace import streams as current
@@ -39,6 +38,7 @@ from tests.engine.trace import version_4
 from tests.engine.trace.reread import reread
 from tests.races import race_of
 from tests.stopped import run_until
+from tools.judge.toys import Toy
 
 HOSTILE = st.one_of(
     st.none(),

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from engine.decoders.rows import ParallelRows
-from engine.judge.toys import Toy
 from engine.race import Lane
 from engine.trace import StepTable, Trace, TraceError
 from engine.trace.packing import _bytes, _rows
@@ -21,6 +20,7 @@ from engine.trace.rows import DTYPES
 from engine.trace.streams import pack, unpack
 from tests.races import race_of
 from tests.stopped import run_until
+from tools.judge.toys import Toy
 
 
 @functools.cache

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.decoders import DECODERS, WHOLE
-from engine.judge.toys import Toy
 from engine.trace import StepTable
 from engine.trace.residuals import EXPECTED, residuals, restored
 from engine.trace.rows import Source
 from engine.trace.shares import NONE, ONE
+from tools.judge.toys import Toy
 
 
 def raced(name: str, codes: int = 12) -> StepTable:

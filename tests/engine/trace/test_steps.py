@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.decoders import DECODERS, WHOLE
-from engine.judge.toys import Toy
 from engine.race import Lane
 from engine.trace import Frame, LaneState, LaneStats, Seconds, Status, Step, StepTable
 from engine.trace.rows import DTYPES, SENT, dtypes
@@ -23,6 +22,7 @@ from engine.trace.shares import NONE, ONE, quantise, quantise_test, share_values
 from engine.trace.steps import step_row, steps_of
 from tests.races import race_of
 from tests.steps import Spot, build
+from tools.judge.toys import Toy
 
 
 def spot(at: int, status: Status = Status.ACCEPTED) -> Spot:

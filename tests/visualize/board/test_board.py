@@ -10,7 +10,6 @@ import pytest
 from PIL import Image
 
 from app.races.event_stream import EventStream
-from engine.judge.toys import Toy
 from engine.models import load
 from engine.models.supply.card import CARDS
 from engine.trace import Frame, Header, LaneState, Step, Trace
@@ -18,6 +17,7 @@ from engine.trace.rows import DTYPES, SENT
 from tests.races import race_of, raced
 from tests.stopped import run_until
 from tests.visualize.races import FIVE, ROWS, frame, pixels, run, snapshots, step, toy_race
+from tools.judge.toys import Toy
 from visualize.board.board import (
     LEAST_PATCHES,
     NO_MEMORY,

@@ -10,9 +10,9 @@ import pytest
 from engine.decoders import DECODERS, VERDICTS
 from engine.decoders.outside import classes_of
 from engine.decoders.verdict import Outcome
-from engine.judge.toys import Toy
 from tests.races import raced
 from tests.verdicts import verdict
+from tools.judge.toys import Toy
 from visualize.board.board import replay
 from visualize.board.lane import PROMISES
 from visualize.figures.figures import figures

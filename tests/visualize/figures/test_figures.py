@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from engine.decoders import DECODERS
-from engine.judge.toys import Toy
 from engine.trace import LaneState, Trace
 from tests.races import race_of, raced
 from tests.steps import EIGHT
 from tests.stopped import run_until
 from tests.visualize.races import headed, steps, trace_of
+from tools.judge.toys import Toy
 from visualize.figures.figures import SPANS, Figure, figures
 from visualize.figures.measures import (
     acceptance,

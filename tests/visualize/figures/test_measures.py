@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.judge.toys import Toy
 from engine.trace import Frame, LaneState, Seconds, Status, Step, StepTable, Trace
 from engine.trace.rows import DTYPES
 from engine.trace.shares import NONE, quantise, share_values
 from tests.races import raced
 from tests.steps import Candidate, Spot, build
 from tests.visualize.races import ROWS, steps, trace_of
+from tools.judge.toys import Toy
 from visualize.figures.measures import (
     acceptance,
     acceptance_by_depth,

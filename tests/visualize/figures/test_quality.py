@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.judge.toys import Toy
 from engine.models import load
 from engine.race.request import parse_lane
 from engine.settings import Sampling
@@ -23,6 +22,7 @@ from tests.races import race_of
 from tests.stopped import run_until
 from tests.visualize.figures.test_figures import assert_one_sentence
 from tests.visualize.races import headed
+from tools.judge.toys import Toy
 from visualize.figures.measures import runners
 from visualize.figures.quality import (
     SWEEPS,

@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from engine.judge.toys import Toy
 from engine.trace import Trace
 from tests.clocks import set_clocks
 from tests.races import race_of
+from tools.judge.toys import Toy
 from visualize.figures.seeds import Estimate, over_seeds, ranks
 
 

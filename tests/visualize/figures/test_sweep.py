@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from engine.judge.toys import Toy
 from engine.trace import Trace
 from tests.races import race_of
+from tools.judge.toys import Toy
 from visualize.figures.sweep import sweep_figures
 
 

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.judge.toys import Toy
 from engine.trace import Frame, LaneState, Status, Step, Trace
 from engine.trace.shares import share_values
 from tests.races import raced
 from tests.static.node import report
 from tests.steps import Spot, build
 from tests.visualize.races import FIVE, ROWS, filled_trace, run, step, trace_of
+from tools.judge.toys import Toy
 from visualize.board.board import replay
 from visualize.board.snapshot import CLOCKS
 from visualize.film.layers import COUNTS, SCALES, LaneReplay, Layer, colours, reference_lane, shares

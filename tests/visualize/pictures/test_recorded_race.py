@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from PIL import Image
 from PIL.WebPImagePlugin import WebPImageFile
 
-from engine.judge.toys import Toy
 from engine.trace import MAX_BYTES, Frame, LaneState, Seconds, Status, Step, Trace, TraceError
 from tests.engine.trace.reread import reread
 from tests.steps import Candidate, Group, Spot, build
 from tests.visualize.races import headed, recorded, toy_trace, trace_of
+from tools.judge.toys import Toy
 from visualize.board.board import replay
 from visualize.pictures.recorded_race import RecordedRace, pixels, record
 from visualize.pictures.swatches import sheet

@@ -1,1 +1,0 @@
-"""`python -m engine check`: whether races run on this machine as they should, and how fast."""

@@ -1,0 +1,310 @@
+"""The bench of a peer, `photo-finish bench --peer generate`: vanilla AR beside transformers'
+own `generate` over the same weights, prompts and sampling, by turns in one process.
+
+transformers runs the modules that it loaded, their weights laid out as it loaded them: what a
+LeanBody fused for a processor it would run a tenth faster than as it does by itself. `generate`
+draws its tokens by torch.multinomial: other pictures of the same distribution, with as many tokens.
+
+Vanilla AR's seconds are counted twice: *charged* by its clock, and *waited* for, which is all that
+passes from the prompt to the last token, what a step records included.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+import transformers
+from torch import Tensor, nn
+from transformers import (
+    DynamicCache,
+    Emu3ForConditionalGeneration,
+    GenerationConfig,
+    JanusForConditionalGeneration,
+    LlamaForCausalLM,
+)
+from transformers.modeling_outputs import CausalLMOutputWithPast
+
+from engine.decoders.ar import VanillaAR
+from engine.models.base import ImageModel
+from engine.models.body import BodyModel, Prompt, guide
+from engine.models.embedded.model import EmbeddedModel
+from engine.models.families.emu3 import NEGATIVE, POSITIVE, Emu3Model
+from engine.models.families.janus import JanusModel
+from engine.models.supply.card import CARDS, ModelError
+from engine.numerics.intervals import mean, mean_text
+from engine.settings import Sampling
+from engine.trace import LaneStats
+
+
+class CacheKind(Enum):
+    """transformers' cache classes, by the names that its `cache_implementation` has for them."""
+
+    DYNAMIC = "dynamic"
+    STATIC = "static"
+
+
+# Tokens [length] of a picture of the prompt, forced ones included.
+Generate = Callable[[str, CacheKind], Tensor]
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """Seconds of one picture of each contestant, all of one prompt and seed."""
+
+    charged: float
+    waited: float
+    generate: dict[CacheKind, float]
+
+
+def require_peer(name: str) -> None:
+    """Raises ModelError where transformers generates no pictures with this model."""
+    card = CARDS[name]
+    if card.family not in PEERS:
+        titles = ", ".join(card.title for card in CARDS.values() if card.family in PEERS)
+        raise ModelError(
+            f"transformers' generate draws no pictures with {card.title}: there is no peer to run"
+            f" beside vanilla AR, as there is for {titles}."
+        )
+
+
+def peer_of(model: ImageModel, sampling: Sampling, tokens: int | None = None) -> Generate:
+    """transformers' own `generate` over the weights of a model that `require_peer` accepts, to draw
+    so many `tokens`, by default a whole picture's. On a processor it holds the body's weights once
+    more, as transformers lays them out."""
+    assert isinstance(model, BodyModel), "every family's model is one"
+    _ = model.lean  # which lays the weights out for itself when it is first asked for
+    for parameter in model.body.parameters():
+        parameter.data = parameter.data.contiguous()  # on a GPU it is
+    return PEERS[CARDS[model.name].family](model, sampling, tokens or model.plan.length)
+
+
+def options(tokens: int, sampling: Sampling, cache: CacheKind) -> dict[str, Any]:
+    """What a GenerationConfig has of a model's sampling, to draw so many tokens."""
+    return {
+        "do_sample": True,
+        "temperature": sampling.temperature,
+        "top_k": sampling.top_k,
+        "top_p": sampling.top_p,
+        "max_new_tokens": tokens,
+        "cache_implementation": cache.value,
+        # A compiler takes minutes, and not every machine has one.
+        "disable_compile": True,
+    }
+
+
+class GuidedLlama(LlamaForCausalLM):
+    """The embedded model's target as `generate` calls it, with guidance in one batch: one sequence
+    of ids outside, its conditional and its unconditional row inside. The first call has the
+    prompt's ids, which stand for its rows alone; the others have one code each."""
+
+    prompt: Prompt
+
+    def __init__(self, model: EmbeddedModel, guidance: float) -> None:
+        with torch.device("meta"):
+            super().__init__(model.target.config)
+        self.model, self.lm_head = model.target.model, model.target.lm_head
+        self.embed_codes, self.guidance = model.target.embed_codes, guidance
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        position_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        **options: Any,
+    ) -> CausalLMOutputWithPast:
+        """One pass for ids [1, L] at position ids [1, L], guidance mixed in: logits [1, L, V]."""
+        inputs = self.prompt.embeddings
+        rows, length = inputs.shape[:2]
+        if input_ids.shape[1] == 1:
+            inputs = self.embed_codes(input_ids, position_ids - length).expand(rows, -1, -1)
+        if attention_mask is not None:
+            attention_mask = attention_mask.expand(rows, *attention_mask.shape[1:])
+        found = super().forward(
+            inputs_embeds=inputs,
+            attention_mask=attention_mask,
+            position_ids=position_ids,
+            **options,
+        )
+        found.logits = guide(found.logits, self.guidance)[None]
+        return found
+
+
+def _embedded(model: EmbeddedModel, sampling: Sampling, tokens: int) -> Generate:
+    network = GuidedLlama(model, sampling.guidance)
+
+    def generate(prompt: str, cache: CacheKind) -> Tensor:
+        network.prompt = model.prompt(prompt, sampling.guidance != 1)
+        length = network.prompt.embeddings.shape[1]
+        ids = torch.zeros(1, length, dtype=torch.long, device=model.device)
+        settings = GenerationConfig(**options(tokens, sampling, cache))
+        found = network.generate(
+            ids, attention_mask=torch.ones_like(ids), generation_config=settings
+        )
+        return found[0, length:]
+
+    return generate
+
+
+def _janus(model: JanusModel, sampling: Sampling, tokens: int) -> Generate:
+    """JanusForConditionalGeneration's own loop, which has both rows in one batch."""
+    with torch.device("meta"):
+        network = JanusForConditionalGeneration(model.network.config)
+    del network.lm_head, network.model.vision_model, network.model.aligner, network.model.vqmodel
+    for name, part in model.network.model.named_children():
+        if name != "vqmodel":
+            setattr(network.model, name, part)
+    # All that the loop asks the vision tower for is a picture's tokens.
+    tower = SimpleNamespace(config=SimpleNamespace(num_image_tokens=tokens))
+    network.model.vision_model = tower
+
+    def generate(prompt: str, cache: CacheKind) -> Tensor:
+        ids = torch.tensor([model.prompt_ids(prompt)], device=model.device)
+        settings = GenerationConfig(
+            **options(tokens, sampling, cache),
+            guidance_scale=sampling.guidance,
+            bos_token_id=model.begin,
+            pad_token_id=model.pad,
+            generation_kwargs={"boi_token_id": model.image},
+        )
+        # Without a cache the loop makes a static one.
+        caches = {"past_key_values": DynamicCache()} if cache is CacheKind.DYNAMIC else {}
+        found: Tensor = network.generate(
+            ids,
+            attention_mask=torch.ones_like(ids),
+            generation_mode="image",
+            generation_config=settings,
+            **caches,
+        )
+        return found[0]
+
+    return generate
+
+
+class CodesHead(nn.Module):
+    """Logits [.., ids] of a head that has the codes' rows alone; every other id has 0. It is less
+    work than the whole head."""
+
+    def __init__(self, head: nn.Module, codes: Tensor, ids: int) -> None:
+        """`codes` [V] are the ids of the head's rows."""
+        super().__init__()
+        self.head, self.codes, self.ids = head, codes, ids
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        logits = hidden.new_zeros(*hidden.shape[:-1], self.ids)
+        logits[..., self.codes] = self.head(hidden)
+        return logits
+
+
+def _emu3(model: Emu3Model, sampling: Sampling, tokens: int) -> Generate:
+    """Emu3ForConditionalGeneration as its documentation calls it: guidance by
+    UnbatchedClassifierFreeGuidanceLogitsProcessor, which runs the unconditional row in a pass and
+    with a dynamic cache of its own, and the layout by `prefix_allowed_tokens_fn`."""
+    with torch.device("meta"):
+        network = Emu3ForConditionalGeneration(model.config)
+    words = model.config.text_config.vocab_size
+    del network.model.vqmodel
+    network.model.text_model = model.body
+    network.lm_head = CodesHead(model.output, model.ids[:-1], words)
+    forced = model.forced_ids.tolist()
+    codes = torch.zeros(words, dtype=torch.long, device=model.device)
+    codes[model.ids] = torch.arange(len(model.ids), device=model.device)
+
+    def generate(prompt: str, cache: CacheKind) -> Tensor:
+        ids, negative = (
+            torch.tensor([model.prompt_ids(text)], device=model.device)
+            for text in (prompt + POSITIVE, NEGATIVE)
+        )
+
+        def allowed(row: int, sequence: Tensor) -> Tensor:
+            end = forced[len(sequence) - ids.shape[1]]
+            return model.ids[:-1] if end < 0 else model.ids[end : end + 1]
+
+        settings = GenerationConfig(
+            **options(tokens, sampling, cache), guidance_scale=sampling.guidance
+        )
+        found = network.generate(
+            ids,
+            attention_mask=torch.ones_like(ids),
+            generation_config=settings,
+            prefix_allowed_tokens_fn=allowed,
+            negative_prompt_ids=negative,
+            negative_prompt_attention_mask=torch.ones_like(negative),
+        )
+        return codes[found[0, ids.shape[1] :]]
+
+    return generate
+
+
+PEERS: dict[str, Callable[[Any, Sampling, int], Generate]] = {
+    "embedded": _embedded,
+    "janus": _janus,
+    "emu3": _emu3,
+}
+
+
+@torch.inference_mode()
+def run_round(
+    model: ImageModel, generate: Generate, prompt: str, seed: int, tokens: int | None = None
+) -> Round:
+    """The first `tokens` of a picture, by default all, by vanilla AR, then by `generate` with each
+    cache."""
+    stats, begin = LaneStats(), time.perf_counter()
+    steps = VanillaAR(model).steps(prompt, seed)
+    for step in itertools.islice(steps, tokens):
+        stats.add(step)
+    steps.close()
+    stats.mean_shift()  # which makes the rows of all steps
+    waited = time.perf_counter() - begin
+    seconds = {}
+    for cache in CacheKind:
+        torch.manual_seed(seed)
+        begin = time.perf_counter()
+        generate(prompt, cache).tolist()  # which waits for the device
+        seconds[cache] = time.perf_counter() - begin
+    return Round(stats.seconds.total, waited, seconds)
+
+
+def figures(rounds: Sequence[Round]) -> dict[str, Any]:
+    """Mean seconds, and for each cache what `generate` takes over vanilla AR within a round."""
+    return {
+        "transformers": transformers.__version__,
+        "seconds": {
+            "charged": mean([each.charged for each in rounds]),
+            "waited": mean([each.waited for each in rounds]),
+            **{cache.value: mean([each.generate[cache] for each in rounds]) for cache in CacheKind},
+        },
+        "ratios": {
+            cache.value: {
+                "charged": mean([each.generate[cache] / each.charged for each in rounds]),
+                "waited": mean([each.generate[cache] / each.waited for each in rounds]),
+            }
+            for cache in CacheKind
+        },
+    }
+
+
+def card(heading: str, result: dict[str, Any]) -> str:
+    """The figures as a table in Markdown."""
+    seconds, ratios = result["seconds"], result["ratios"]
+    rows = [
+        heading,
+        "",
+        f"| transformers {result['transformers']} | seconds | over vanilla AR as charged | as"
+        " waited for |",
+        "| --- | --- | --- | --- |",
+        f"| Vanilla AR, as charged | {seconds['charged']['mean']:.2f} | | |",
+        f"| Vanilla AR, as waited for | {seconds['waited']['mean']:.2f} | | |",
+    ]
+    rows += [
+        f"| `generate`, {cache} cache | {seconds[cache]['mean']:.2f} |"
+        f" {mean_text(ratio['charged'])} | {mean_text(ratio['waited'])} |"
+        for cache, ratio in ratios.items()
+    ]
+    return "\n".join(rows)

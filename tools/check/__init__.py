@@ -1,0 +1,1 @@
+"""`photo-finish check`: whether races run on this machine as they should, and how fast."""

@@ -1,0 +1,169 @@
+"""Whether a lane draws the same tokens launched kernel by kernel, with static shapes and as CUDA
+graphs, and how far the device's logits are from those of a processor in float64."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from engine.decoders import DECODERS, WHOLE
+from engine.decoders.ar import VanillaAR
+from engine.graphs import CudaCapture
+from engine.models.body import BodyModel
+from engine.models.likelihood import teacher_forced
+from engine.models.supply.card import GIB
+from engine.models.supply.device import available
+from engine.race.captures import PROMPT, launched
+from engine.trace import Step, StepTable
+from engine.trace.steps import recorded
+from tools.check.finding import REPORT, Finding, Subject, fault, good, left_out
+
+TOKENS = 64  # of a picture that are drawn by each lane
+ROWS = 32  # tokens whose logits are compared
+# How far logits may be off, as a share of the largest: rounding alone stays far below.
+MOST_OFF = {torch.float64: 1e-9, torch.float32: 1e-3, torch.bfloat16: 0.15, torch.float16: 0.05}
+
+
+def check_lanes(subject: Subject) -> Iterator[Finding]:
+    """Every lane's first steps with shapes that shrink and grow, with static ones, and captured.
+    The last two have to be recorded alike, since they are the same kernels."""
+    model = subject.model
+    for name in WHOLE:
+        with launched(model, None, static=False):
+            expected = drawn(model, name)
+        with launched(model, None, static=True):
+            fixed = first_steps(model, name)
+        captured = first_steps(model, name) if model.capture else None
+        differs = first_differing_step(expected, tokens_of(fixed))
+        words = "static shapes change no token"
+        if differs is not None:
+            words = f"static shapes change tokens, from number {differs + 1} on, as rounding may"
+        figures = {"lane": name, "static_differs_at": differs}
+        what = f"{DECODERS[name].title}, {subject.title}"
+        if captured is None:
+            yield good(what, f"{words}.", **figures)
+            continue
+        differs = first_differing_step(recorded(fixed), recorded(captured))
+        figures |= {"captured_differs_at": differs, "uncaptured": model.uncaptured.get(name)}
+        if differs is not None:
+            yield fault(
+                what,
+                f"{words}; captured, it is recorded otherwise, from step {differs + 1} on.",
+                f"set PHOTO_FINISH_GRAPHS=off, or --no-graphs, and {REPORT}.",
+                **figures,
+            )
+        elif name in model.uncaptured:
+            yield fault(
+                what,
+                f"It runs without graphs: {model.uncaptured[name]}.",
+                f"nothing needs to be set, it only is slower; {REPORT}.",
+                **figures,
+            )
+        elif not DECODERS[name](model).captured:
+            yield good(what, f"{words}; with a drafter it is not captured.", **figures)
+        else:
+            yield good(what, f"{words}; captured, all that is recorded is the same.", **figures)
+
+
+class FailingCapture(CudaCapture):
+    """Fails in the middle of every capture, at an operation that waits for the device."""
+
+    def __call__(self, function: Callable[[], Any]) -> tuple[Any, Callable[[], None]]:
+        return super().__call__(lambda: (function(), torch.zeros(1, device=self.device).item()))
+
+
+def check_failed_capture(subject: Subject) -> Iterator[Finding]:
+    """A lane whose capture fails draws what it draws without, and the one after it is captured."""
+    model, name, what = subject.model, "sjd", "a capture that fails"
+    if model.capture is None:
+        yield left_out(what, "Nothing is captured here.")
+        return
+    captured, before = drawn(model, name), dict(model.uncaptured)
+    try:
+        with launched(model, partial(FailingCapture, model.device), static=True):
+            model.slots.trim(0)
+            found = drawn(model, name)
+            failed = name in model.uncaptured
+    finally:
+        model.uncaptured.clear()
+        model.uncaptured.update(before)
+    after = drawn(model, name)
+    if failed and found == captured == after and before == model.uncaptured:
+        yield good(what, "The lane went on without graphs, and the next one was captured.")
+    else:
+        yield fault(
+            what,
+            "The lane drew other tokens, or the next one did.",
+            f"set PHOTO_FINISH_GRAPHS=off, or --no-graphs, and {REPORT}.",
+        )
+
+
+def check_logits(subject: Subject) -> Iterator[Finding]:
+    """The logits of the first tokens beside those of the same weights on a processor, float64."""
+    model, name = subject.model, f"logits of {subject.title}"
+    need = 8 * sum(parameter.numel() for parameter in parameters(model))
+    free = available(torch.device("cpu"))
+    if free is not None and need > free / 4:
+        yield left_out(name, f"The weights in float64 take {need / GIB:.0f} GiB of main memory.")
+        return
+    twin = subject.twin(torch.device("cpu"), torch.float64)
+    for attribute, part in vars(model).items():
+        if isinstance(part, nn.Module):
+            vars(twin)[attribute].load_state_dict(part.state_dict())
+    tokens = torch.tensor(drawn(model, VanillaAR.name)[:ROWS])
+    found, exact = (
+        teacher_forced(each, each.plan, PROMPT, each.sampling, tokens.to(each.device))
+        .double()
+        .cpu()
+        for each in (model, twin)
+    )
+    off = float((found.double().cpu() - exact).abs().max())
+    most = float(exact.abs().max())
+    words = f"They are off by {off:.2g} at most, the largest being {most:.3g}."
+    figures = {"largest_difference": off, "largest": most, "dtype": str(model.dtype)}
+    if off <= MOST_OFF[model.dtype] * most:  # which NaN is not
+        yield good(name, words, **figures)
+    else:
+        advice = "set PHOTO_FINISH_DTYPE=float32, or --dtype float32, and check again."
+        yield fault(name, words, advice, **figures)
+
+
+def parameters(model: BodyModel) -> list[Tensor]:
+    """Of all its networks, each once."""
+    parts = [part for part in vars(model).values() if isinstance(part, nn.Module)]
+    found = (tensor for part in parts for tensor in part.parameters())
+    return list({id(tensor): tensor for tensor in found}.values())
+
+
+def drawn(model: BodyModel, name: str) -> list[int]:
+    """The first TOKENS tokens of a lane, or fewer of a smaller picture."""
+    return tokens_of(first_steps(model, name))
+
+
+@torch.inference_mode()
+def first_steps(model: BodyModel, name: str) -> list[Step]:
+    """Those in which a lane draws TOKENS tokens, or all of a smaller picture's."""
+    steps, found = DECODERS[name](model).steps(PROMPT, 0), list[Step]()
+    for step in steps:
+        found.append(step)
+        if step.after >= TOKENS:
+            break
+    steps.close()
+    return found
+
+
+def tokens_of(steps: list[Step]) -> list[int]:
+    """The first TOKENS."""
+    tokens: list[int] = StepTable.join([step.rows for step in steps]).tokens
+    return tokens[:TOKENS]
+
+
+def first_differing_step(one: list[Any], other: list[Any]) -> int | None:
+    """The first place where two lists differ, counted from 0."""
+    pairs = itertools.zip_longest(one, other)
+    return next((i for i, (a, b) in enumerate(pairs) if a != b), None)

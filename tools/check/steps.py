@@ -1,0 +1,82 @@
+"""What a step asks of a GPU beside arithmetic: how often the host waits for it, and how many
+kernels, graphs and copies are launched."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+
+import torch
+from torch.profiler import ProfilerActivity, profile
+
+from engine.decoders import DECODERS, WHOLE
+from engine.models.body import BodyModel
+from engine.race.captures import PROMPT, launched
+from tools.check.finding import REPORT, Finding, Subject, fault, good, left_out
+
+WARM = 4  # steps before the one that is looked at: the first read the prompt and are captured
+LAUNCHES = {
+    "kernels": ("cudaLaunchKernel", "cudaLaunchKernelExC"),
+    "graphs": ("cudaGraphLaunch",),
+    "copies": ("cudaMemcpyAsync",),
+}
+
+
+def check_steps(subject: Subject) -> Iterator[Finding]:
+    """One step of each lane, of vanilla AR launched kernel by kernel too."""
+    if not subject.on_gpu:
+        yield left_out("launches of a step", "A processor launches nothing and waits for nobody.")
+        return
+    model = subject.model
+    for name in WHOLE:
+        ways = ("captured", "eager") if name == "ar" and model.capture else ("as it races",)
+        for way in ways:
+            capture = None if way == "eager" else model.capture
+            with launched(model, capture, static=model.static):
+                waits, found = one_step(model, name)
+            counts = ", ".join(f"{found[what]} {what}" for what in LAUNCHES)
+            what, words = f"a step of {DECODERS[name].title}, {way}", f"{counts} launched"
+            figures = {"lane": name, "way": way, "waits": waits, **found}
+            if waits and DECODERS[name](model).captured:
+                yield fault(
+                    what,
+                    f"{words}; the host waits {1 + len(waits)} times, once at its end and in"
+                    f" {', '.join(sorted(set(waits)))}.",
+                    f"it only is slower; {REPORT}.",
+                    **figures,
+                )
+            else:
+                yield good(
+                    what,
+                    f"{words}, and the host waits {1 + len(waits)} time{'s' * bool(waits)}.",
+                    **figures,
+                )
+
+
+@torch.inference_mode()
+def one_step(model: BodyModel, name: str) -> tuple[list[str], Counter[str]]:
+    """Where in the code a step waits for the device, but at its end, and what it launches."""
+    steps = DECODERS[name](model).steps(PROMPT, 0)
+    for _ in itertools.islice(steps, WARM):
+        pass
+    torch.cuda.set_sync_debug_mode("warn")
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            next(steps)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    waits = [
+        f"{warning.filename.rpartition('/')[2]}, line {warning.lineno}"
+        for warning in caught
+        if "synchroniz" in str(warning.message) and "prototype" not in str(warning.message)
+    ]
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiled:
+        next(steps)
+    steps.close()
+    called = Counter(event.name for event in profiled.events() or [])
+    return waits, Counter(
+        {what: sum(called[name] for name in names) for what, names in LAUNCHES.items()}
+    )

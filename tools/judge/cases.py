@@ -1,0 +1,155 @@
+"""What of a decoder is enumerated: small models, each with some corners of its settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+
+from engine.core import Plan
+from engine.decoders.window import WindowDecoder
+from engine.settings import Settings, knobs
+from tools.judge.choices import NotEnumerable
+from tools.judge.enumeration import (
+    CLOSE,
+    Enumeration,
+    Joint,
+    TooManyOutcomes,
+    distance,
+    enumerated,
+    joint_variation,
+    sequences,
+)
+from tools.judge.standard import LARGER, SMALL, StandardToy
+from tools.judge.toys import Toy
+
+# Runs of a pass's verification, of which a slow processor takes some 300 a second: what is judged
+# does not depend on how fast it is.
+RUNS_A_CASE = 2500
+RUNS_SMALL, RUNS_LARGER = 5000, 500  # of one model; its first settings are judged beyond that
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model, a plan of its pictures and a decoder's settings, and what was enumerated of them:
+    the decoder's joint distribution over the plan's sequences, and the model's own."""
+
+    standard: StandardToy
+    model: Toy
+    plan: Plan
+    settings: Settings
+    found: Enumeration
+    joint: Joint
+    expected: Joint
+
+    @cached_property
+    def difference(self) -> float:
+        """The largest between the probabilities of a sequence."""
+        return distance(self.joint, self.expected)
+
+    @property
+    def differs(self) -> bool:
+        return self.difference > CLOSE
+
+    @cached_property
+    def variation(self) -> float:
+        """Total variation of whole sequences; 0 where they do not differ but for rounding."""
+        return joint_variation(self.joint, self.expected) if self.differs else 0.0
+
+
+@cache
+def standard_toys() -> tuple[tuple[StandardToy, Toy, Plan, Joint], ...]:
+    """The small models with their joint distributions, made in float64."""
+    built = [(each, *each.build()) for each in (*SMALL, *LARGER)]
+    return tuple((each, model, plan, model.joint_distribution(plan)) for each, model, plan in built)
+
+
+EnumerationResult = Enumeration | NotEnumerable | TooManyOutcomes
+
+
+def enumerate_on(
+    number: int, kind: type[WindowDecoder], every: Sequence[Settings]
+) -> Iterator[tuple[Settings, EnumerationResult]]:
+    """On model `number` of the standard ones, as many settings as its runs allow, each with what
+    was enumerated or why it could not be. `every`: the settings, the defaults first. `exactly` must
+    be in use."""
+    standard, model, plan, _ = standard_toys()[number]
+    # Of a decoder that draws several rows at once most settings differ where there are several.
+    small, runs = standard in SMALL or (kind.rows and min(model.grid) > 1), 0
+    distinct = _distinct(every, max(plan.length, model.vocab_size))
+    for settings in (distinct[0], *_from(distinct[1:], 0 if small else number)):
+        if runs >= (RUNS_SMALL if small else RUNS_LARGER):
+            break
+        try:
+            found = enumerated(kind(model, settings, plan=plan), RUNS_A_CASE)
+            runs += found.runs
+            yield settings, found
+        except TooManyOutcomes as error:
+            runs += RUNS_A_CASE
+            yield settings, error
+        except NotEnumerable as error:
+            yield settings, error
+        except Exception as error:  # it decodes with real numbers, so these are the reason
+            reason = f"with its numbers left open it raises {type(error).__name__}: {error}"
+            yield settings, NotEnumerable(reason)
+
+
+@dataclass
+class Cases:
+    """What was enumerated, smallest models first; what took too long, in words; and why something
+    could not be enumerated."""
+
+    done: list[Case] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+    not_enumerable: dict[str, None] = field(default_factory=dict)  # the reasons, in order
+
+    @property
+    def smallest(self) -> Case:
+        """Of those that differ, if any: of the first model the one of the fewest outcomes."""
+        some = [case for case in self.done if case.differs] or self.done
+        first = [case for case in some if case.standard is some[0].standard]
+        return min(first, key=lambda case: case.found.runs)
+
+    def add(
+        self,
+        number: int,
+        kind: type[WindowDecoder],
+        found: Iterable[tuple[Settings, EnumerationResult]],
+    ) -> None:
+        """What `enumerate_on` gave of a model."""
+        standard, model, plan, expected = standard_toys()[number]
+        for settings, each in found:
+            if isinstance(each, TooManyOutcomes):
+                self.left_out.append(f"{standard.words}, {changed_knobs(settings)}")
+            elif isinstance(each, NotEnumerable):
+                self.not_enumerable[str(each)] = None
+            else:
+                own = sequences(each.joint, kind(model, settings, plan=plan), plan)
+                self.done.append(Case(standard, model, plan, settings, each, own, expected))
+
+
+def _distinct(every: Sequence[Settings], size: int) -> list[Settings]:
+    """One of those whose whole numbers differ beyond the size of a picture alone, as windows do
+    that are wider than it."""
+    found = dict[tuple[object, ...], Settings]()
+    for settings in every:
+        values = (getattr(settings, name) for name, _, _ in knobs(type(settings)))
+        whole = (min(v, size + 1) if type(v) is int else v for v in values)
+        found.setdefault(tuple(whole), settings)
+    return list(found.values())
+
+
+def _from(settings: Sequence[Settings], turn: int) -> Iterator[Settings]:
+    """From another one on each turn, so that the larger models meet different settings."""
+    for i in range(len(settings)):
+        yield settings[(i + 5 * turn) % len(settings)]
+
+
+def changed_knobs(settings: Settings) -> str:
+    """The values that are not the defaults."""
+    values = [
+        f"{name} = {getattr(settings, name)}"
+        for name, _, default in knobs(type(settings))
+        if getattr(settings, name) != default
+    ]
+    return ", ".join(values) or "its defaults"

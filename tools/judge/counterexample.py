@@ -1,0 +1,86 @@
+"""The smallest case in which a decoder's distribution differs from vanilla AR's: the first token
+that shows it, and the passes that lead there."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from engine.decoders.verdict import Counterexample
+from engine.decoders.window import WindowDecoder
+from tools.judge.cases import Case
+from tools.judge.enumeration import CLOSE, Joint
+from tools.judge.ways import DIGITS, ways_to
+
+
+def counterexample(kind: type[WindowDecoder], case: Case) -> Counterexample:
+    """Of a case that differs; `exactly` must be in use."""
+    prefix, token, p, found = first_difference(case)
+    start = (*prefix, token)
+    every = {*case.joint, *case.expected}
+    sequence = max(
+        sorted(tokens for tokens in every if tokens[: len(start)] == start),
+        key=lambda tokens: abs(case.joint.get(tokens, 0.0) - case.expected.get(tokens, 0.0)),
+    )
+    decoder = kind(case.model, case.settings, plan=case.plan)
+    # Of an order of its own the positions are others.
+    found_ways = ways_to(decoder, sequence, len(prefix)) if decoder.plan is case.plan else ()
+    return Counterexample(
+        model=case.standard.words,
+        settings=dataclasses.asdict(case.settings),
+        total_variation=case.variation,
+        prefix=prefix,
+        token=token,
+        p=round(p, DIGITS),
+        found=round(found, DIGITS),
+        sequence=sequence,
+        sequence_p=round(case.expected.get(sequence, 0.0), DIGITS),
+        sequence_found=round(case.joint.get(sequence, 0.0), DIGITS),
+        ways=found_ways,
+    )
+
+
+def true_shift(case: Case) -> float:
+    """The expected sum over a sequence's tokens of TV between the decoder's distribution of a token
+    and the model's, given the tokens before it."""
+    return sum(
+        0.5 * chance * abs(found - p)
+        for n in range(case.plan.length)
+        for _, chance, p, found in _tokens(case, n)
+    )
+
+
+def first_difference(case: Case) -> tuple[tuple[int, ...], int, float, float]:
+    """Of the shortest prefix behind which the next token's distributions differ, the token that
+    does most, weighed by how often the decoder gets there; the prefix, the token and its two
+    probabilities."""
+    for n in range(case.plan.length):
+        tokens, chance, p, found = max(
+            _tokens(case, n), key=lambda each: each[1] * abs(each[3] - each[2])
+        )
+        if chance * abs(found - p) > CLOSE:
+            return tokens[:n], tokens[n], p, found
+    raise ValueError("the distributions do not differ")
+
+
+def _tokens(case: Case, n: int) -> list[tuple[tuple[int, ...], float, float, float]]:
+    """Of every n tokens that the decoder may draw, and each token behind them: these n + 1, the
+    probability of the n, and the token's by vanilla AR and by the decoder."""
+    before, after = _prefixes(case.joint, n), _prefixes(case.joint, n + 1)
+    p_before, p_after = _prefixes(case.expected, n), _prefixes(case.expected, n + 1)
+    return [
+        (
+            tokens,
+            before[tokens[:n]],
+            p_after.get(tokens, 0.0) / p_before[tokens[:n]],
+            after.get(tokens, 0.0) / before[tokens[:n]],
+        )
+        for tokens in sorted({*after, *p_after})
+        if before.get(tokens[:n], 0.0) > 0 and p_before.get(tokens[:n], 0.0) > 0
+    ]
+
+
+def _prefixes(joint: Joint, length: int) -> Joint:
+    found: Joint = {}
+    for tokens, chance in joint.items():
+        found[tokens[:length]] = found.get(tokens[:length], 0.0) + chance
+    return found

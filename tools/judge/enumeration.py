@@ -1,0 +1,368 @@
+"""The exact joint distribution of what a decoder decodes: every outcome of its random numbers, in
+float64, step by step.
+
+What a step leaves is a node, all that later steps depend on: the decoder's state, and the intervals
+of those numbers that some run reads again in a later step. Runs that come to the same node go on as
+one.
+"""
+
+from __future__ import annotations
+
+import copy
+import sys
+from collections import defaultdict, deque
+from collections.abc import Hashable, Iterator, MutableMapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, is_dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.core import Plan, Rows, Verification, Window
+from engine.decoders.decode_state import DecodeState
+from engine.decoders.window import WindowDecoder
+from engine.trace import Status
+from tools.judge.choices import Intervals, NotEnumerable, outcomes
+from tools.judge.symbolic import SymbolicNoise, copied, settled
+
+Joint = dict[tuple[int, ...], float]  # by the token ids at a plan's positions
+CLOSE = 1e-12  # rounding in float64, of a probability
+# Of a state, what is the same throughout a decode, or follows from the committed tokens.
+_GIVEN = {"model", "plan", "ctx", "noise", "slot", "forced_ids", "_offsets", "_noise"}
+_LAID = {"fronts", "numbers", "table", "roots"}  # what a step replaces, and changes nowhere
+
+
+class TooManyOutcomes(Exception):
+    """An enumeration that would take more runs than were allowed."""
+
+
+@contextmanager
+def exactly() -> Iterator[None]:
+    """In float64, as the enumeration and the models that it is of need it."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        with torch.inference_mode():
+            yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+@dataclass
+class Node:
+    state: DecodeState
+    intervals: Intervals
+    chance: float
+    narrowed: set[int] = field(default_factory=set)  # numbers that the step before has read
+    history: Any = None  # a Walk's own, of how it came here
+
+
+@dataclass
+class Enumeration:
+    """`joint`: whole sequences; `seen`: of how many steps of a decode something is true, on
+    average; `passes`: expected forward passes; `misrecorded`: of windows with one draft, the
+    largest difference between the probability that it is accepted and the one that is recorded."""
+
+    joint: Joint = field(default_factory=lambda: defaultdict(float))
+    seen: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    runs: int = 0
+    passes: float = 0.0
+    misrecorded: float = 0.0
+
+    def count(self, chance: float, window: Window, v: Verification, state: DecodeState) -> None:
+        self.runs += 1
+        count, path = len(state.path), state.path
+        status = Status(int(v.status[count - 1]))
+        leaves = [i for i, row in enumerate(path) if row != i]
+        drafted = window.nodes is not None or len(window.drafts) > 1
+        committed = torch.arange(state.frontier - count, state.frontier)
+        if v.places is not None:
+            committed, leaves = settled(v.places)[:count], []
+        facts = {
+            status.name.lower(): True,
+            "forced": bool((state.forced_ids[committed] >= 0).any()),
+            "bonus": status is Status.FRESH and drafted,
+            "off the spine": bool(leaves),
+            f"left at depth {leaves[0]} for {len(leaves)}" if leaves else "on the spine": True,
+            f"length {count}": True,
+            "end of image": drafted and state.frontier + len(v.tokens) - count >= state.plan.length,
+        }
+        for name, true in facts.items():
+            self.seen[name] += chance * true
+
+
+@dataclass(frozen=True)
+class StepOutcome:
+    """One outcome of a pass: the node before it, the state after it, the window, its verification,
+    the numbers that decided with the intervals they lie in, and its probability given the node."""
+
+    before: Node
+    after: DecodeState
+    window: Window
+    verification: Verification
+    numbers: Intervals
+    chance: float
+
+
+class Walk:
+    """An enumeration under way; subclasses look on, and may leave outcomes out."""
+
+    def __init__(self, decoder: WindowDecoder, most: int | None = None) -> None:
+        """`most`: runs of a pass's verification that it may take."""
+        self.decoder, self.most, self.found = decoder, most, Enumeration()
+
+    def begin(self) -> Node:
+        """Before the first pass; again where the enumeration has to begin again. Raises
+        NotEnumerable where the decoder has a loop of its own."""
+        for part in ("steps", "take_turn"):
+            if _is_from_outside(type(self.decoder), part):
+                raise NotEnumerable(f"its `{part}` is its own: each turn is taken by itself here")
+        self.found = Enumeration()
+        state = self.decoder.begin("", 0)
+        state.noise = SymbolicNoise()
+        return Node(state, {}, 1.0)
+
+    def leads_on(self, outcome: StepOutcome) -> bool:
+        """Whether to go on behind an outcome."""
+        return True
+
+    def history(self, outcome: StepOutcome) -> Any:
+        """What to keep of how it came to an outcome; of runs that come to the same node, `merge`
+        says what is kept."""
+        return None
+
+    def merge(self, history: Any, other: Any) -> Any:
+        return None
+
+    def key(self, history: Any) -> Hashable:
+        """Nodes of different keys do not become one."""
+        return None
+
+    def end(self, node: Node) -> None:
+        """At a decode's last step."""
+        state = node.state
+        tokens = tuple(state.ids(state.tokens, torch.arange(len(state.tokens))).tolist())
+        self.found.joint[tokens] += node.chance
+
+
+def enumerated(decoder: WindowDecoder, most: int | None = None) -> Enumeration:
+    """Every outcome of a decode; `exactly` must be in use. Raises as `walked` does."""
+    return walked(Walk(decoder, most))
+
+
+def walked(walk: Walk) -> Enumeration:
+    """Every outcome of a decode. Raises TooManyOutcomes where it takes more runs than the walk may,
+    NotEnumerable where the rule does with a random number what only its value would say,
+    ContractError where a pass commits nothing, or too much."""
+    again: dict[int, int] = {}  # by number read in several steps, the last frontier where it is
+    length = walk.decoder.plan.length
+    while True:
+        known, first = dict(again), dict[int, int]()
+        nodes, step = [walk.begin()], 0
+        while nodes:
+            following: dict[Hashable, Node] = {}
+            for node in nodes:
+                walk.found.passes += node.chance
+                for after in _steps(walk, node):
+                    for number in after.narrowed:
+                        if first.setdefault(number, step) != step:
+                            again[number] = max(again.get(number, 0), node.state.frontier)
+                    state = after.state
+                    if state.frontier == length:
+                        walk.end(after)
+                        continue
+                    after.intervals = {
+                        number: interval
+                        for number, interval in after.intervals.items()
+                        if state.frontier <= known.get(number, -1)
+                    }
+                    intervals = tuple(sorted(after.intervals.items()))
+                    key = _kept(state), intervals, walk.key(after.history)
+                    if key in following:
+                        node_there = following[key]
+                        node_there.chance += after.chance
+                        node_there.history = walk.merge(node_there.history, after.history)
+                    else:
+                        following[key] = after
+            nodes, step = list(following.values()), step + 1
+        if known == again:
+            return walk.found
+
+
+def _steps(walk: Walk, node: Node) -> Iterator[Node]:
+    """Every outcome of one turn of the window loop."""
+    decoder, n = walk.decoder, node.state.frontier
+    own = _own(decoder)
+    for drafting, (state, proposal) in outcomes(
+        lambda: _proposed(decoder, node.state), node.intervals, _settled_proposal
+    ):
+        window, rows = proposal
+        logits = decoder.read_rows(state, window, rows)
+
+        def verified() -> tuple[DecodeState, Verification, Tensor]:
+            twin = _copied(state)  # noqa: B023
+            return twin, *decoder.verify_logits(twin, window, rows, logits)  # noqa: B023
+
+        def committed(
+            made: tuple[DecodeState, Verification, Tensor],
+        ) -> tuple[DecodeState, Verification]:
+            before, v, outcome = made
+            twin = _copied(before)
+            path = twin.committed_rows(settled(outcome).tolist())
+            twin.keep_rows(path)
+            twin.commit(v, path)
+            if watches := _is_from_outside(type(decoder), "observe"):
+                decoder.observe(twin, window, v, len(path))  # noqa: B023
+            if v.places is not None or watches or _is_from_outside(type(twin), "commit"):
+                twin.drafts = settled(twin.drafts)
+                return twin, v
+            # What is committed, or behind the image's end, is no draft.
+            left = slice(len(path), decoder.plan.length - n)
+            twin.drafts = settled(torch.cat([twin.tokens[:1], v.tokens[left]]))
+            twin.q = torch.cat([torch.zeros_like(v.q[:1]), v.q[left]])
+            twin.count.fill_(1)
+            return twin, v
+
+        accepted, recorded = 0.0, None
+        for verifying, (after, v) in outcomes(verified, drafting.intervals, committed):
+            if _only_draft(window, v):
+                passed = after.frontier > n + 1
+                if v.places is not None:
+                    passed = int(v.status[0]) == Status.ACCEPTED
+                accepted, recorded = accepted + verifying.weight * passed, v.acceptance
+            chance = drafting.weight * verifying.weight
+            choices = drafting.intervals | verifying.intervals
+            numbers = {k: choices[k] for k in drafting.narrowed | verifying.narrowed}
+            outcome = StepOutcome(node, after, window, v, numbers, chance)
+            if not walk.leads_on(outcome):
+                continue
+            walk.found.count(node.chance * chance, window, v, after)
+            if walk.most is not None and walk.found.runs > walk.most:
+                raise TooManyOutcomes
+            left, narrowed = verifying.intervals, set(numbers)
+            yield Node(after, left, node.chance * chance, narrowed, walk.history(outcome))
+        if recorded is not None:
+            off = abs(accepted - float(recorded[0]))
+            walk.found.misrecorded = max(walk.found.misrecorded, off)
+    if (now := _own(decoder)) != own:
+        changed = [name for name in {**own, **now} if own.get(name) != now.get(name)]
+        raise NotEnumerable(
+            f"it keeps {', '.join(changed)} from pass to pass beside the state: keep it there"
+        )
+
+
+def _only_draft(window: Window, v: Verification) -> bool:
+    """Whether a draft that is tested is the only one of its window."""
+    if v.places is None:
+        return window.nodes is None and len(window.drafts) == 2
+    assert v.drafts is not None
+    drafted = settled(v.drafts) >= 0
+    return bool(drafted[0]) and int(drafted.sum()) == 1
+
+
+def _proposed(decoder: WindowDecoder, before: DecodeState) -> tuple[DecodeState, Window, Rows]:
+    state = _copied(before)
+    return state, *decoder.propose_rows(state)
+
+
+def _settled_proposal(
+    made: tuple[DecodeState, Window, Rows],
+) -> tuple[DecodeState, tuple[Window, Rows]]:
+    state, window, rows = made
+    window = copy.copy(window)
+    for place in fields(window):
+        if place.name != "rows":
+            setattr(window, place.name, settled(getattr(window, place.name)))
+    return _copied(state), (window, Rows(settled(rows.fed), settled(rows.asked)))
+
+
+def _copied(state: DecodeState) -> DecodeState:
+    """With all that a rule keeps on it, of which outcomes are chosen now."""
+    twin = copy.copy(state)
+    for name, value in vars(state).items():
+        if name in ("ctx", "_noise"):
+            setattr(twin, name, copy.copy(value))
+        elif isinstance(value, Tensor) and name not in _GIVEN:
+            setattr(twin, name, copied(value))
+        elif name not in _GIVEN | _LAID:
+            setattr(twin, name, copy.deepcopy(value))
+    return twin
+
+
+def _kept(state: DecodeState) -> Hashable:
+    """A key of what later steps depend on."""
+    return _frozen({name: value for name, value in vars(state).items() if name not in _GIVEN})
+
+
+def _is_from_outside(kind: type, method: str) -> bool:
+    """Whether a class has a method that is none of the engine's."""
+    module: str = getattr(kind, method).__module__
+    return not module.startswith("engine.")
+
+
+def _own(decoder: WindowDecoder) -> dict[str, Hashable]:
+    """Keys of a decoder's attributes, its class's and those of its author's file that may
+    change."""
+    held: dict[str, Any] = {}
+    changeable = (list, MutableMapping, set, deque, Tensor, np.ndarray)
+    for kind in reversed(type(decoder).__mro__):
+        places = [dict(vars(kind))]
+        if not kind.__module__.startswith("engine.") and kind.__module__ in sys.modules:
+            places.append(vars(sys.modules[kind.__module__]))
+        for place in places:
+            held |= {
+                name: each
+                for name, each in place.items()
+                if isinstance(each, changeable) and not name.startswith("__")
+            }
+    held |= vars(decoder)
+    fixed = {name for name, each in held.items() if is_dataclass(each) and _is_fixed(each)}
+    return {
+        name: id(each) if name in fixed else _frozen(each)
+        for name, each in held.items()
+        if name not in _GIVEN
+    }
+
+
+def _is_fixed(value: Any) -> bool:
+    fixed: bool = type(value).__dataclass_params__.frozen
+    return fixed
+
+
+def _frozen(value: Any) -> Hashable:
+    """A key of what a state holds: equal keys, equal values."""
+    if isinstance(value, Tensor | np.ndarray):
+        array = value.as_subclass(Tensor).detach().numpy() if isinstance(value, Tensor) else value
+        return array.shape, array.tobytes()
+    if isinstance(value, MutableMapping):
+        return tuple((k, _frozen(each)) for k, each in value.items())
+    if isinstance(value, list | tuple | deque):
+        return tuple(map(_frozen, value))
+    if isinstance(value, set):
+        return frozenset(map(_frozen, value))
+    if hasattr(value, "__dict__") and not isinstance(value, type | Enum):
+        return type(value), _frozen(vars(value))
+    return value if isinstance(value, Hashable) else id(value)
+
+
+def sequences(joint: Joint, decoder: WindowDecoder, plan: Plan) -> Joint:
+    """Those of a decoder with an order of its own, as a plan's."""
+    if decoder.plan is plan:
+        return joint
+    place = {slot: at for at, slot in enumerate(decoder.plan.slots)}
+    order = [place[slot] for slot in plan.slots]
+    return {tuple(tokens[at] for at in order): chance for tokens, chance in joint.items()}
+
+
+def distance(found: Joint, joint: Joint) -> float:
+    """The largest difference between the probabilities of a sequence."""
+    return max(abs(found.get(each, 0.0) - joint.get(each, 0.0)) for each in {*found, *joint})
+
+
+def joint_variation(found: Joint, joint: Joint) -> float:
+    """Of two distributions of whole sequences: half the sum of the differences."""
+    every = {*found, *joint}
+    return 0.5 * sum(abs(found.get(each, 0.0) - joint.get(each, 0.0)) for each in every)

@@ -1,0 +1,116 @@
+"""One verification of chosen drafts: with chosen uniforms, or every outcome of them."""
+
+from __future__ import annotations
+
+import itertools
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from engine.core import Verification, Window
+from engine.decoders.decode_state import DecodeState
+from engine.decoders.window import WindowDecoder
+from engine.numerics.distributions import gather
+from engine.numerics.randomness import Noise, Purpose
+from engine.trace import Status
+from tools.judge.choices import outcomes
+from tools.judge.symbolic import SymbolicNoise, settled
+
+
+class FixedNoise(Noise):
+    """Noise with given uniforms: one row [count] for every position (or one for all), else 0.5."""
+
+    def __init__(self, **rows: list[list[float]]) -> None:
+        super().__init__(0, torch.device("cpu"))
+        self.rows = {Purpose[name.upper()]: torch.tensor(values) for name, values in rows.items()}
+
+    def uniform(self, purpose: Purpose, start: int, rows: int, draw: int, count: int) -> Tensor:
+        u = torch.full((rows, count), 0.5, dtype=torch.float64)
+        given = self.rows.get(purpose, u[:0])
+        given = given.expand(len(u), -1) if len(given) == 1 else given[: len(u)]
+        u[: len(given), : given.shape[1]] = given[:, :count]
+        return u
+
+    def gumbel(self, start: int, count: int, codes: int) -> Tensor:
+        return torch.zeros(count, codes)
+
+
+def verifying(decoder: WindowDecoder) -> DecodeState:
+    """The state in step 1: ASSD's step 0 drafts, and verifies nothing."""
+    state = decoder.begin("", 0)
+    state.step = 1
+    return state
+
+
+def window_of(drafts: Tensor, q: Tensor) -> Window:
+    """The window of a chain of drafts [H] that were drawn from q [H, V]."""
+    return Window(F.pad(drafts, (0, 1)), F.pad(q, (0, 0, 0, 1)))
+
+
+def verify_chain(
+    decoder: WindowDecoder, p: Tensor, q: Tensor, drafts: list[int], **rows: list[list[float]]
+) -> Verification:
+    """The verification of a chain of drafts [H]; p [H + 1, V] and q [H, V], or one each for all
+    positions; `rows` as in FixedNoise."""
+    state = verifying(decoder)
+    state.noise = FixedNoise(**rows)
+    state.room.fill_(len(drafts))
+    p, q = p.expand(len(drafts) + 1, -1), q.expand(len(drafts), -1)
+    window = window_of(torch.tensor(drafts, dtype=torch.long), q)
+    return decoder.verify(state, window, p.contiguous())
+
+
+class TestedNoise(SymbolicNoise):
+    """Of a position with a draft, whose test and replacement no Gumbel noise decides."""
+
+    def gumbel(self, start: int, count: int, codes: int) -> Tensor:
+        return torch.zeros(count, codes)
+
+
+def first_tokens(decoder: WindowDecoder, p: Tensor, q: Tensor, x: int) -> tuple[Tensor, Tensor]:
+    """[V] each: the probabilities of what is committed at the first position in place of a rejected
+    draft x, and of all that is; every outcome of the verification's numbers."""
+    replaced, committed = torch.zeros(2, len(p), dtype=torch.float64)
+
+    def run() -> Verification:
+        state = verifying(decoder)
+        state.noise = TestedNoise()
+        state.room.fill_(1)
+        return decoder.verify(state, window_of(torch.tensor([x]), q[None]), p.expand(2, -1))
+
+    for choices, verification in outcomes(run, {}):
+        token = int(settled(verification.tokens[:1]))
+        rejected = int(settled(verification.status[:1])) == Status.RESAMPLED
+        committed[token] += choices.weight
+        replaced[token] += choices.weight * rejected
+    return replaced, committed
+
+
+def committed_distribution(decoder: WindowDecoder, p: Tensor, q: Tensor) -> Tensor:
+    """[V]: the distribution of what one verification commits at the first position, the draft drawn
+    from q."""
+    drafts = [x for x in range(len(p)) if q[x] > 0]
+    return torch.stack([float(q[x]) * first_tokens(decoder, p, q, x)[1] for x in drafts]).sum(0)
+
+
+def accepted_drafts(decoder: WindowDecoder, p: Tensor, q: Tensor) -> float:
+    """How many of drafts from q [H, V] one verification accepts on average, p [H + 1, V] being the
+    model's whatever was drafted: every draft, and every outcome of the verification's numbers."""
+    expected = 0.0
+    for drafts in itertools.product(range(p.shape[-1]), repeat=len(q)):
+        x = torch.tensor(drafts)
+
+        def run() -> Tensor:
+            state = verifying(decoder)
+            state.noise = SymbolicNoise()
+            state.room.fill_(len(q))
+            verification = decoder.verify(state, window_of(x, q), p)  # noqa: B023
+            count: Tensor = settled(verification.count.view(1))
+            return count
+
+        chance = float(gather(q, x).prod())
+        expected += chance * sum(
+            each.weight * (int(count) - 1) for each, count in outcomes(run, {})
+        )
+    return expected

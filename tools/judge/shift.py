@@ -1,0 +1,53 @@
+"""The shift that a decoder records, on average over all that it may decode."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import numpy as np
+import torch
+
+from engine.core import Verification
+from engine.decoders.base import never
+from engine.decoders.collect import Observation, collect
+from engine.decoders.window import WindowDecoder
+from engine.trace.rows import SHARES
+from tools.judge.choices import recording
+from tools.judge.enumeration import Node, StepOutcome, Walk, walked
+from tools.judge.symbolic import settled
+
+
+def recorded_shift(decoder: WindowDecoder) -> float | None:
+    """The expected sum over a picture's tokens of the shift, or the price, that is recorded of
+    each; None where nobody has said the shift of the rule's tests. `exactly` must be in use."""
+    even = torch.full((1, decoder.model.vocab_size), 1 / decoder.model.vocab_size)
+    if decoder.shift(even, even, torch.zeros(1, dtype=torch.long)).isnan().any():
+        return None
+    walk = _Recording(decoder)
+    walked(walk)
+    return walk.shift
+
+
+class _Recording(Walk):
+    shift = 0.0
+
+    def begin(self) -> Node:
+        self.shift = 0.0
+        return super().begin()
+
+    def history(self, outcome: StepOutcome) -> None:
+        before, after = outcome.before.state, outcome.after
+        count, v = after.frontier - before.frontier, outcome.verification
+        self.decoder.observe(after, outcome.window, v, count)
+        with recording():
+            values = {each.name: settled(getattr(v, each.name)) for each in fields(v)}
+            seen = Observation.of(outcome.window, Verification(**values))
+            packed = collect(self.decoder, before, [seen], before.n.view(1))
+        shares = packed.read().shares[:count, SHARES.index("shift")]
+        self.shift += outcome.before.chance * outcome.chance * float(np.nansum(shares))
+
+    def end(self, node: Node) -> None:
+        super().end(node)
+        prices = self.decoder.audit(node.state, never)
+        if prices is not None:
+            self.shift += node.chance * float(prices.nansum())

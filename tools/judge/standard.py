@@ -1,0 +1,159 @@
+"""The small models on which decoders are judged, smallest first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from engine.core import Plan
+from engine.decoders.base import Decoder
+from engine.infilling import Infilling
+from engine.models.base import planned
+from engine.settings import Sampling
+from tools.judge.toys import InfillToy, Toy
+
+
+@dataclass(frozen=True, slots=True)
+class StandardToy:
+    """A small model: its name, what it is in words, and how it is made. `infilling`: what of its
+    picture is filled in."""
+
+    name: str
+    words: str
+    make: Callable[[], Toy]
+    infilling: Infilling | None = None
+
+    def build(self) -> tuple[Toy, Plan]:
+        model, plan = planned(self.make(), self.infilling)
+        assert isinstance(model, Toy)
+        return model, plan
+
+    def suits(self, decoder: type[Decoder]) -> bool:
+        """Whether the decoder draws such pictures."""
+        if self.infilling is None:
+            return not decoder.infills
+        return not decoder.rows
+
+
+def in_hundredths(model: Toy, scale: float = 1.0) -> Toy:
+    """With probabilities in hundredths, which read well and are the same on every processor;
+    `scale` times its logits, below 1 for distributions that differ little."""
+    p = torch.softmax(scale * model.logits, -1)
+    hundredths = (100 * p).round().clamp_min(1)
+    most = hundredths.argmax(-1, keepdim=True)
+    rest = 100 - hundredths.sum(-1, keepdim=True)
+    model.logits = (hundredths.scatter_add(-1, most, rest) / 100).log()
+    return model
+
+
+def crafted(
+    first: Sequence[float], after_zero: Sequence[float], after_others: Sequence[float]
+) -> Toy:
+    """Three tokens: the distribution of the first, then by whether the token before is 0. What has
+    probability 0 needs no run of its own."""
+    codes = len(first)
+    model = Toy((1, 3), codes)
+    p = torch.tensor(after_others).expand(codes + 1, codes + 1, codes).clone()
+    p[:, 0], p[codes, codes] = torch.tensor(after_zero), torch.tensor(first)
+    model.logits = p.clamp_min(1e-30).log()
+    return model
+
+
+def certain_first(
+    second: Sequence[float], after_zero: Sequence[float], after_one: Sequence[float]
+) -> Toy:
+    """Four tokens of two codes, the first a 0: three that are drawn are cheap to enumerate, and
+    drafts are kept for several passes before their test."""
+    model = Toy((1, 4), 2)
+    p = torch.empty(3, 3, 2)
+    p[:, 0], p[:, 1] = torch.tensor(after_zero), torch.tensor(after_one)
+    p[2, 2], p[2, 0] = torch.tensor([1.0, 0]), torch.tensor(second)
+    model.logits = p.clamp_min(1e-30).log()
+    return model
+
+
+def two_of_three() -> Toy:
+    model = in_hundredths(Toy((1, 3), 3))
+    model.sampling = Sampling(guidance=1.0, top_k=2)
+    return model
+
+
+def sure() -> Toy:
+    """Less than 1e-30 is left beside the likeliest token: logits with gaps of 7.6 have that at
+    temperature 0.1."""
+    model = crafted([0.02, 0.98, 0], [1, 0, 0], [0.02, 0.9, 0.08])
+    model.logits[:, 0] = torch.tensor([1.0, 2e-36, 1e-33]).log()
+    return model
+
+
+def half_filled(order: str) -> tuple[Callable[[], Toy], Infilling]:
+    mask = (True, False, True, True, False, True)
+    known = (0, 1, 0, 0, 1, 0)
+    return lambda: InfillToy((2, 3), 2, seed=3), Infilling.of_mask(known, mask, order)
+
+
+SMALL = (  # on which all settings are judged
+    StandardToy("pair", "two tokens of two codes", lambda: in_hundredths(Toy((1, 2), 2))),
+    StandardToy("row", "three tokens of two codes in a row", lambda: in_hundredths(Toy((1, 3), 2))),
+    StandardToy(
+        "first of three",
+        "three tokens in a row, the first of three codes, the others of two",
+        lambda: crafted([0.2, 0.3, 0.5], [0.6, 0.4, 0], [0.6, 0.4, 0]),
+    ),
+    StandardToy(
+        "first of two",
+        "three tokens in a row, the first of two codes, those behind a 0 of three",
+        lambda: crafted([0.4, 0.6, 0], [0.5, 0.3, 0.2], [0.6, 0.4, 0]),
+    ),
+    StandardToy(
+        "four",
+        "four tokens of two codes in a row, the first certain",
+        lambda: certain_first([0.4, 0.6], [0.2, 0.8], [0.7, 0.3]),
+    ),
+    StandardToy("sure", "three tokens in a row, some nearly certain", sure),
+)
+LARGER = (
+    StandardToy(
+        "column", "three tokens of two codes in a column", lambda: in_hundredths(Toy((3, 1), 2))
+    ),
+    StandardToy(
+        "lines",
+        "two lines of two tokens of two codes, each with a forced end",
+        lambda: in_hundredths(Toy((2, 2), 2, forced=True)),
+    ),
+    StandardToy(
+        "square", "a square of four tokens of two codes", lambda: in_hundredths(Toy((2, 2), 2))
+    ),
+    StandardToy(
+        "even",
+        "four tokens of two codes in a row, whose distributions differ little",
+        lambda: in_hundredths(Toy((1, 4), 2), 0.25),
+    ),
+    StandardToy(
+        "pair of three", "two tokens of three codes", lambda: in_hundredths(Toy((1, 2), 3))
+    ),
+    StandardToy(
+        "three", "three tokens of three codes in a row", lambda: in_hundredths(Toy((1, 3), 3))
+    ),
+    StandardToy("top-k", "three tokens of three codes in a row, top-k 2", two_of_three),
+    StandardToy(
+        "four codes",
+        "three tokens of four codes in a row, the first certain",
+        lambda: crafted([1.0, 0, 0, 0], [0.5, 0, 0, 0.5], [0.26, 0.37, 0.37, 0]),
+    ),
+    *(
+        StandardToy(
+            f"filled in, {order}",
+            f"four cells of six filled in, in {order} order",
+            *half_filled(order),
+        )
+        for order in ("raster", "spread")
+    ),
+)
+
+
+def four_codes() -> Toy:
+    """Sampled alone: of the Gumbel noise of four codes no outcome is an interval."""
+    return crafted([1.0, 0, 0, 0], [0, 0.75, 0, 0.25], [0.5, 0.5, 0, 0])

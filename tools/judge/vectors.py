@@ -1,0 +1,471 @@
+"""Test vectors of speculative verification for other engines: docs/vectors.json, which
+docs/vectors.md describes. `python -m tools.judge.vectors docs` writes it and its schema there.
+
+What is expected is what SJD's verification does, in float64, and its distributions come from every
+outcome of its random numbers. Shapes: H drafts, V codes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Literal
+
+import torch
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from torch import Tensor
+
+from engine.core import Verification
+from engine.decoders.sjd import SJD
+from engine.numerics.distributions import gather
+from engine.numerics.randomness import Purpose
+from tools.judge.choices import outcomes
+from tools.judge.enumeration import exactly
+from tools.judge.one_pass import verify_chain, verifying, window_of
+from tools.judge.symbolic import Numbers, SymbolicNoise, settled
+from tools.judge.toys import Toy
+
+DECIMALS = 12  # of an expected value
+TOLERANCE = 1e-9
+SUM = 1e-12  # how far a row may sum from 1
+
+Rule = Literal["token", "block"]
+Row = list[float]
+
+
+class Source(BaseModel):
+    """A vector that others published, in their own test."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    url: str = Field(description="their test's file, at the commit that was read")
+    test: str = Field(description="the test's name")
+    output: list[int] | None = Field(
+        description="the tokens that the test expects at the accepted positions and the next one;"
+        " null where it names none"
+    )
+    note: str = Field(description="what here is not theirs, and where their convention is another")
+
+
+class Case(BaseModel):
+    """One verification of a chain of drafts."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(description="unique; what the case is about")
+    rule: Rule = Field(description="token: each draft alone; block: all drafts together")
+    p: list[Row] = Field(description="[H + 1, V]: the target's distributions; the last: the bonus")
+    q: list[Row] = Field(description="[H, V]: the distributions that the drafts were drawn from")
+    drafts: list[int] = Field(description="[H]: the drafted tokens, each with q > 0")
+    uniforms: list[float] = Field(
+        description="[H]: the number drawn for each draft, in [0, 1); its test passes if u < a"
+    )
+    acceptance: list[float] = Field(
+        description="[H]: the probability a that each draft's own test passes, given the drafts"
+    )
+    accepted: int = Field(description="how many drafts are accepted")
+    next: Row = Field(description="[V]: the distribution of the token committed behind them")
+    accepted_distribution: list[float] | None = Field(
+        description="[H + 1]: the probability that k drafts are accepted, drafts drawn from q; null"
+        " where a published row sums to 1 only to the digits that it has"
+    )
+    first_token: Row | None = Field(
+        description="[V]: the distribution of the first committed token, drafts drawn from q: p[0];"
+        " null with accepted_distribution"
+    )
+    source: Source | None = Field(description="null for a vector of this repository's own")
+
+    @model_validator(mode="after")
+    def _shapes(self) -> Case:
+        """Raises ValueError where the fields do not fit together."""
+        H, V = len(self.drafts), len(self.p[0])
+        fit = len(self.p) == H + 1 and len(self.q) == len(self.uniforms) == H
+        fit &= len(self.acceptance) == H and len(self.next) == V and 0 <= self.accepted <= H
+        fit &= all(len(row) == V and min(row) >= 0 for row in [*self.p, *self.q])
+        if not fit:
+            raise ValueError("the shapes do not fit")
+        if not all(q[x] > 0 for q, x in zip(self.q, self.drafts, strict=True)):
+            raise ValueError("a draft with q = 0 is never drawn")
+        if not all(0 <= u < 1 for u in self.uniforms):
+            raise ValueError("a uniform number is in [0, 1)")
+        whole = all(abs(sum(row) - 1) < SUM for row in [*self.p, *self.q])
+        given = self.accepted_distribution is not None, self.first_token is not None
+        if given != (whole, whole):
+            raise ValueError("a case has its two distributions exactly where its rows sum to 1")
+        return self
+
+
+class Vectors(BaseModel):
+    """Test vectors of speculative verification: given distributions, drafts and uniform numbers,
+    what a lossless rule accepts and what it draws the next token from."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: Literal["photo-finish-vectors"] = "photo-finish-vectors"
+    version: Literal[1] = 1
+    tolerance: float = Field(description="of every number, absolute, computed in float64")
+    cases: list[Case]
+
+
+class ChosenTests(SymbolicNoise):
+    """Verification's tests by given uniforms [H]; every other number by all its outcomes."""
+
+    def __init__(self, uniforms: Sequence[float]) -> None:
+        self.uniforms = uniforms
+
+    def uniform(self, purpose: Purpose, start: int, rows: int, draw: int, count: int) -> Tensor:
+        numbers = super().uniform(purpose, start, rows, draw, count).as_subclass(Tensor).clone()
+        if purpose is Purpose.VERIFY:
+            numbers[: len(self.uniforms), 0] = torch.tensor(self.uniforms)
+        return numbers.as_subclass(Numbers)
+
+
+def sjd(rule: Rule, codes: int) -> SJD:
+    return SJD(Toy((2, 3), codes), SJD.Settings(verification=rule))
+
+
+def _verification(
+    rule: Rule, p: Tensor, q: Tensor, drafts: Sequence[int], noise: Callable[[], SymbolicNoise]
+) -> Callable[[], Verification]:
+    """A run for `outcomes`."""
+    decoder, window = sjd(rule, p.shape[-1]), window_of(torch.tensor(drafts), q)
+
+    def run() -> Verification:
+        state = verifying(decoder)
+        state.noise = noise()
+        state.room.fill_(len(drafts))
+        return decoder.verify(state, window, p)
+
+    return run
+
+
+def next_distribution(
+    rule: Rule, p: Tensor, q: Tensor, drafts: Sequence[int], uniforms: Sequence[float]
+) -> tuple[int, Tensor]:
+    """How many drafts are accepted at these uniforms, and the distribution [V] of the next token
+    over all outcomes of the number that draws it; p [H + 1, V], q [H, V]."""
+    counts, following = set[int](), torch.zeros(p.shape[-1])
+    run = _verification(rule, p, q, drafts, lambda: ChosenTests(uniforms))
+    for choices, verification in outcomes(run, {}):
+        accepted = int(settled(verification.count.view(1))) - 1
+        token = int(settled(verification.tokens[accepted : accepted + 1]))
+        following[token] += choices.weight
+        counts.add(accepted)
+    (accepted,) = counts
+    return accepted, following
+
+
+def outcome_distributions(rule: Rule, p: Tensor, q: Tensor) -> tuple[Tensor, Tensor]:
+    """Over drafts from q [H, V] and all numbers of the verification: the probability that k drafts
+    are accepted [H + 1], and that of every sequence [V, .., V] of H + 1 tokens, where p [H + 1, V]
+    continues what is committed."""
+    H, V = q.shape
+    counts, sequences = torch.zeros(H + 1), torch.zeros([V] * (H + 1))
+    for drafts in itertools.product(*(row.nonzero()[:, 0].tolist() for row in q)):
+        chance = float(gather(q, torch.tensor(drafts)).prod())
+        run = _verification(rule, p, q, drafts, SymbolicNoise)
+        for choices, verification in outcomes(run, {}):
+            count = int(settled(verification.count.view(1)))
+            committed = tuple(settled(verification.tokens[:count]).tolist())
+            rest = torch.ones(())
+            for row in p[count:]:
+                rest = rest[..., None] * row
+            weight = chance * choices.weight  # of all that was read above
+            counts[count - 1] += weight
+            sequences[committed] += weight * rest
+    return counts, sequences
+
+
+def case(
+    name: str,
+    rule: Rule,
+    p: list[Row],
+    q: list[Row],
+    drafts: list[int],
+    uniforms: list[float],
+    source: Source | None = None,
+) -> Case:
+    """With what the engine expects."""
+    with exactly():
+        rows, draft_rows = torch.tensor(p), torch.tensor(q)
+        numbers = [[u, 0.5, 0.5] for u in [*uniforms, 0.5]]
+        found = verify_chain(sjd(rule, len(p[0])), rows, draft_rows, drafts, verify=numbers)
+        accepted, following = next_distribution(rule, rows, draft_rows, drafts, uniforms)
+        assert accepted == int(found.count) - 1
+        assert following[found.tokens[accepted]] > 0
+        counts = first = None
+        if (torch.cat([rows, draft_rows]).sum(-1) - 1).abs().max() < SUM:
+            counts, sequences = outcome_distributions(rule, rows, draft_rows)
+            first = sequences.flatten(1).sum(-1)
+        return Case(
+            name=name,
+            rule=rule,
+            p=p,
+            q=q,
+            drafts=drafts,
+            uniforms=uniforms,
+            acceptance=_rounded(found.acceptance[:-1]),
+            accepted=accepted,
+            next=_rounded(following),
+            accepted_distribution=None if counts is None else _rounded(counts),
+            first_token=None if first is None else _rounded(first),
+            source=source,
+        )
+
+
+def _rounded(values: Tensor) -> Row:
+    return [round(value, DECIMALS) for value in values.tolist()]
+
+
+# The worked numbers of docs/decoders.md.
+P, Q = [0.1, 0.2, 0.3, 0.4], [0.4, 0.3, 0.2, 0.1]
+BONUS = [0.7, 0.1, 0.15, 0.05]
+# The example of block verification's paper, (1/3, 2/3) and (2/3, 1/3).
+THIRD, THIRDS = 0.333333333333, 0.666666666667
+PAPER_P, PAPER_Q = [THIRD, THIRDS], [THIRDS, THIRD]
+# Ratios 1/2, 1/4 and 3/2 on the drafts 0, 1, 2.
+CHAIN_P = [[0.2, 0.5, 0.3], [0.5, 0.2, 0.3], [0.3, 0.1, 0.6], [0.25, 0.35, 0.4]]
+CHAIN_Q = [[0.4, 0.3, 0.3], [0.1, 0.8, 0.1], [0.5, 0.1, 0.4]]
+# The first two ratios take a to 1/2 and then, cut off at 1, to 1 (0.5 * 4 = 2), the third to 3/5.
+CUT_P = [[0.2, 0.5, 0.3], [0.2, 0.4, 0.4], [0.3, 0.3, 0.4], [0.25, 0.35, 0.4]]
+CUT_Q = [[0.4, 0.3, 0.3], [0.5, 0.1, 0.4], [0.5, 0.2, 0.3]]
+# One unit in the last place above 0.3.
+ABOVE = 0.30000000000000004
+
+
+def own_cases() -> list[Case]:
+    """This repository's own."""
+    even = [[0.25, 0.75], [0.5, 0.5]]
+    halves = [[0.5, 0.5]]
+    topk_p, topk_q = [[0.5, 0.3, 0.2, 0.0], BONUS], [[0.0, 0.25, 0.5, 0.25]]
+    apart_p, apart_q = [[0.6, 0.4, 0.0, 0.0], BONUS], [[0.0, 0.0, 0.3, 0.7]]
+    same = [[0.2, 0.3, 0.5], [0.6, 0.1, 0.3]]
+    nearly = [[0.3, 0.7], [0.9, 0.1]], [[ABOVE, 0.7]]
+    certain_p = [[0.3, 0.5, 0.2], [0.1, 0.2, 0.7], [0.6, 0.3, 0.1]]
+    certain_q = [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+    ruled_p = [[0.5, 0.3, 0.2], [0.7, 0.0, 0.3], [0.2, 0.3, 0.5], [0.3, 0.3, 0.4]]
+    ruled_q = [[0.25, 0.35, 0.4], [0.2, 0.5, 0.3], [0.1, 0.3, 0.6]]
+    rounded_p = [[0.07, 0.93], [0.1, 0.9], [0.6, 0.4], [0.5, 0.5]]
+    rounded_q = [[0.1, 0.9], [0.07, 0.93], [0.2, 0.8]]
+    zero = [[0.5, 0.5], [0.2, 0.8], [0.6, 0.4]], [[0.2, 0.8], [0.2, 0.8]]
+    paper = [PAPER_P] * 3, [PAPER_Q] * 2
+    return [
+        case("worked numbers: rejected", "token", [P, BONUS], [Q], [0], [0.5]),
+        case("worked numbers: accepted", "token", [P, BONUS], [Q], [1], [0.5]),
+        case("p above q: accepted whatever u is", "token", [P, BONUS], [Q], [3], [0.999]),
+        case("certain draft: rejected", "token", [P, BONUS], [[0.0, 0.0, 1.0, 0.0]], [2], [0.9]),
+        case("certain draft: accepted", "token", [P, BONUS], [[0.0, 0.0, 1.0, 0.0]], [2], [0.29]),
+        case("top-k: p rules the draft out, u = 0", "token", topk_p, topk_q, [3], [0.0]),
+        case("top-k: accepted", "token", topk_p, topk_q, [2], [0.39]),
+        case("p and q have no token in common", "token", apart_p, apart_q, [3], [0.0]),
+        case("p = q", "token", [*same, [*BONUS[:2], 0.2]], same, [0, 2], [0.999, 0.999]),
+        case("u at the threshold: rejected", "token", even, halves, [0], [0.5]),
+        case("u below the threshold: accepted", "token", even, halves, [0], [0.499]),
+        case("only rounding is left: next is p", "token", *nearly, [0], [0.9999999999999999]),
+        case("the first rejection ends it", "token", CHAIN_P, CHAIN_Q, [0, 1, 2], [0.6, 0.1, 0.1]),
+        case("rejected in the middle", "token", CHAIN_P, CHAIN_Q, [0, 1, 2], [0.4, 0.3, 0.1]),
+        case("the last is rejected", "token", CHAIN_P, CHAIN_Q, [0, 1, 0], [0.4, 0.2, 0.7]),
+        case("all accepted: the bonus", "token", CHAIN_P, CHAIN_Q, [0, 1, 2], [0.4, 0.2, 0.9]),
+        case("the paper's example by token", "token", *paper, [0, 1], [0.9, 0.5]),
+        case("one draft: the rule by token", "block", [P, BONUS], [Q], [0], [0.5]),
+        case("saved by a later draft", "block", *paper, [0, 1], [0.9, 0.5]),
+        case("a failed block", "block", *paper, [0, 0], [0.3, 0.5]),
+        case("passed, then failed", "block", *paper, [1, 0], [0.5, 0.9]),
+        case("the residual is of a p", "block", CHAIN_P, CHAIN_Q, [0, 1, 2], [0.2, 0.4, 0.5]),
+        case("no draft passes", "block", CHAIN_P, CHAIN_Q, [0, 1, 2], [0.4] * 3),
+        case("the last has a, not h", "block", CHAIN_P, CHAIN_Q, [0, 1, 2], [0.9, 0.9, 0.15]),
+        case("a is cut off at 1 in each step", "block", CUT_P, CUT_Q, [0, 1, 0], [0.9, 0.5, 0.7]),
+        case("a block all accepted: the bonus", "block", CUT_P, CUT_Q, [0, 1, 0], [0.9, 0.5, 0.5]),
+        case("a block of certain drafts", "block", certain_p, certain_q, [0, 2], [0.05, 0.5]),
+        case("p rules out the second", "block", ruled_p, ruled_q, [0, 1, 2], [0.9, 0.0, 0.0]),
+        case(
+            "no draft behind saves one of p = 0",
+            "block",
+            ruled_p,
+            ruled_q,
+            [2, 1, 0],
+            [0.9, 0.0, 0.0],
+        ),
+        case("a = 1 but for rounding", "block", rounded_p, rounded_q, [0, 0, 1], [0.5, 0.5, 0.9]),
+        case("a = 1 and p = q behind: 0 / 0", "block", *zero, [0, 1], [0.5, 0.9]),
+    ]
+
+
+VLLM = "https://github.com/vllm-project/vllm/blob/974eaf34cccb4c1598a5ef2b289fe58b82421594"
+ASCEND = "https://github.com/vllm-project/vllm-ascend/blob/05dd267b3e506d29effbe1ca839f297dec58c4a3"
+XLLM = "https://github.com/jd-opensource/xllm/blob/00d3398c677734591742101e03bfd29efff6195a"
+VLLM_BLOCK = f"{VLLM}/tests/v1/sample/test_rejection_sampler_block_verify.py"
+ASCEND_TEST = f"{ASCEND}/tests/ut/sample/test_rejection_sampler.py"
+XLLM_TEST = f"{XLLM}/xllm/core/framework/sampling/rejection_sampler_test.cpp"
+AT_MOST = "They accept if u <= a."
+MOCKED = "The bonus row is ours: their bonus is the id 100."
+
+
+def published_cases() -> list[Case]:
+    """Others', of whose tests the probabilities, drafts and what is expected are explicit."""
+
+    def source(url: str, test: str, output: list[int] | None, *notes: str) -> Source:
+        return Source(url=url, test=test, output=output, note=" ".join(notes))
+
+    two_p = [[0.0, 0.8, 0.0, 0.2], [0.2, 0.1, 0.3, 0.4], BONUS]
+    two_q = [[0.0, 0.6, 0.0, 0.4], [0.1, 0.2, 0.3, 0.4]]
+    one_p = [[0.3, 0.6, 0.1], [0.4, 0.35, 0.25]]
+    three_p = [[0.4, 0.35, 0.25], [0.5, 0.3, 0.2]]
+    ngram_p = [[0.3, 0.3, 0.4], [0.5, 0.3, 0.2]]
+    certain = [1.0, 0.0, 0.0, 0.0]
+    basic_p = [
+        [0.1299, 0.2462, 0.1821, 0.1354, 0.3064],
+        [0.1159, 0.2839, 0.1603, 0.2451, 0.1949],
+        [0.0002, 0.0433, 0.6629, 0.1469, 0.1467],
+        [0.2, 0.2, 0.2, 0.2, 0.2],
+    ]
+    basic_q = [
+        [0.2104, 0.2163, 0.1912, 0.1937, 0.1884],
+        [0.2100, 0.1803, 0.2398, 0.2088, 0.1610],
+        [0.1838, 0.2079, 0.2270, 0.2451, 0.1362],
+    ]
+    replaced = "The test gives the replacement; that the draft is rejected is ours, by u = 0.9."
+    return [
+        case(
+            "vLLM: block, both accepted",
+            "block",
+            two_p,
+            two_q,
+            [1, 0],
+            [0.7, 0.6],
+            source(
+                VLLM_BLOCK,
+                "test_block_verify_pytorch_accepts_and_appends_bonus",
+                [1, 0],
+                MOCKED,
+                AT_MOST,
+                "Its second request has a draft with q = 0.",
+            ),
+        ),
+        case(
+            "vLLM: block, replacement of a draft",
+            "block",
+            one_p,
+            [[0.2, 0.7, 0.1]],
+            [1],
+            [0.9],
+            source(
+                VLLM_BLOCK,
+                "test_sample_recovered_blockwise_pytorch_selects_argmax",
+                [0],
+                replaced,
+                "The bonus row is ours. The test's q are the exponentials of its sampling.",
+            ),
+        ),
+        case(
+            "vLLM Ascend: token, both accepted",
+            "token",
+            two_p,
+            two_q,
+            [1, 0],
+            [0.7, 0.6],
+            source(
+                ASCEND_TEST,
+                "test_rejection_random_sample_pytorch",
+                [1, 0],
+                MOCKED,
+                AT_MOST,
+                "Its second request has a draft with q = 0.",
+            ),
+        ),
+        case(
+            "vLLM Ascend: token, rejected",
+            "token",
+            three_p,
+            [[0.5, 0.3, 0.2]],
+            [0],
+            [0.85],
+            source(
+                ASCEND_TEST,
+                "test_entropy_verify_comparison_with_without",
+                None,
+                "Its run without the entropy rule. Its replacement is the id 99; the bonus row is"
+                " ours.",
+                AT_MOST,
+            ),
+        ),
+        case(
+            "vLLM Ascend: token, replacement of a certain draft",
+            "token",
+            ngram_p,
+            [[0.0, 0.0, 1.0]],
+            [2],
+            [0.9],
+            source(
+                ASCEND_TEST,
+                "test_sample_recovered_tokens_pytorch_ngram",
+                [1],
+                replaced,
+                "The bonus row is ours. Its second request; the first one's two scores are equal.",
+            ),
+        ),
+        case(
+            "xLLM: token, two of three accepted",
+            "token",
+            basic_p,
+            basic_q,
+            [1, 2, 3],
+            [0.4785, 0.6589, 0.9399],
+            source(
+                XLLM_TEST,
+                "RejectionSamplerTest.Basic",
+                [1, 2, 2],
+                "The bonus row is ours: its bonus is the id 5. Two rows sum to 0.9999 and 1.0001.",
+            ),
+        ),
+        case(
+            "xLLM: token, replacement of a certain draft",
+            "token",
+            [[0.1, 0.6, 0.2, 0.1]] * 3,
+            [certain, certain],
+            [0, 0],
+            [0.5, 0.5],
+            source(
+                XLLM_TEST,
+                "RejectionSamplerTest.RandomFusedRecoveryDistribution",
+                None,
+                "The bonus row is ours. It samples and expects next = (0, 0.6, 0.2, 0.1) / 0.9"
+                " within 0.02.",
+            ),
+        ),
+    ]
+
+
+def make_vectors() -> Vectors:
+    return Vectors(tolerance=TOLERANCE, cases=[*own_cases(), *published_cases()])
+
+
+def to_json(vectors: Vectors) -> str:
+    """A field a line."""
+    head = vectors.model_dump(exclude={"cases"})
+    lines = [f'  "{name}": {json.dumps(value)},' for name, value in head.items()]
+    cases = []
+    for each in vectors.cases:
+        fields = [f'      "{k}": {json.dumps(v)}' for k, v in each.model_dump().items()]
+        cases.append("    {\n" + ",\n".join(fields) + "\n    }")
+    return "\n".join(["{", *lines, '  "cases": [', ",\n".join(cases), "  ]", "}"]) + "\n"
+
+
+def to_schema() -> str:
+    """The file's JSON Schema."""
+    return json.dumps(Vectors.model_json_schema(), indent=2) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tools.judge.vectors", description=__doc__)
+    parser.add_argument("folder", type=Path, help="where vectors.json and its schema are written")
+    folder = parser.parse_args().folder
+    (folder / "vectors.json").write_text(to_json(make_vectors()), "utf-8")
+    (folder / "vectors.schema.json").write_text(to_schema(), "utf-8")
+
+
+if __name__ == "__main__":
+    main()
