@@ -102,23 +102,33 @@ class Window:
         _fit("a window has a draft and its q in each row", drafts=self.drafts, q=self.q)
 
 
+class Groups(NamedTuple):
+    """Each draft's group (GSD) or neighbourhood (LANTERN); of typical acceptance the draft alone,
+    its p(x) and the threshold."""
+
+    counts: Tensor  # how many tokens [R]; 0 where there is no group
+    masses: Tensor  # those under p and q whose ratio is the acceptance probability [R, 2]
+    tokens: Tensor  # the nearest, the draft first, -1 for none [R, up to TOP]
+
+
+class Candidates(NamedTuple):
+    """What a tree's levels offered for one position after another."""
+
+    tokens: Tensor  # in the order tried, -1 where none was [levels, K]
+    tests: Tensor  # p, q, acceptance probability and uniform [levels, K, 4]
+
+
 @dataclass(slots=True)
 class Diagnostics:
     """What a rule considered on a tree beside the drafts, for the records alone; of a chain
     `WindowDecoder.groups` and `shift` say it."""
 
-    # Of each level's K candidates [levels, K, 6]: token, p, q, acceptance probability, uniform, and
-    # 1 where it was tried.
-    candidates: Tensor | None = None
+    candidates: Candidates | None = None
     # Where the window has no drafts of its own: what those on the path were drawn from [R, V], and
     # the shift of their nodes' tests [R].
     q: Tensor | None = None
     shift: Tensor | None = None
-    # Of each draft's group (GSD) or neighbourhood (LANTERN) [R, 3 + up to TOP]: how many tokens,
-    # the two masses (under p and q) whose ratio is the acceptance probability, and the nearest
-    # tokens, the draft first, -1 for none; of typical acceptance, for the draft alone, p(x) and the
-    # threshold.
-    groups: Tensor | None = None
+    groups: Groups | None = None
 
 
 @dataclass(slots=True)

@@ -8,10 +8,11 @@ Shapes: N steps, R rows of all of them, one step's after another's, V codes.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import Protocol
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -19,7 +20,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.clock import to_host
-from engine.core import Diagnostics, Verification, Window
+from engine.core import Candidates, Diagnostics, Groups, Verification, Window
 from engine.decoders.decode_state import DecodeState
 from engine.models.base import host_rows
 from engine.numerics.distributions import gather, total_variation
@@ -27,6 +28,7 @@ from engine.trace import Status
 from engine.trace.rows import SUPPORT, TOP
 
 TESTS_AT_ONCE = 64  # whose shifts are computed together: more do not fit a processor's cache
+Numbers = TypeVar("Numbers")
 
 
 class Rule(Protocol):
@@ -34,7 +36,7 @@ class Rule(Protocol):
 
     def shift(self, p: Tensor, q: Tensor, i: Tensor) -> Tensor: ...
 
-    def groups(self, p: Tensor, q: Tensor, x: Tensor) -> Tensor | None: ...
+    def groups(self, p: Tensor, q: Tensor, x: Tensor) -> Groups | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,68 +59,47 @@ class Observation:
     @property
     def bytes(self) -> int:
         """What its tensors keep in memory."""
-        parts = self.window, self.verification, self.details
-        held = [getattr(part, each.name) for part in parts for each in fields(part)]
-        tensors = [each for each in held if isinstance(each, Tensor)]
+        held = [
+            getattr(part, each.name)
+            for part in (self.window, self.verification, self.details)
+            for each in fields(part)
+        ]
+        named = [part for each in held if isinstance(each, tuple) for part in each]
+        tensors = [each for each in [*held, *named] if isinstance(each, Tensor)]
         return sum({each.data_ptr(): each.nbytes for each in tensors}.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What is recorded of steps, on the host, float64: count [N]; `whole`: draft or -1, token,
-    status [R, 3]; `shares` [R, SHARES]; `top` and `top_shares`, the likeliest tokens of p and of q
-    and their shares [R, 2, TOP]; `replaced` [N], whether the last committed token replaced a
-    rejected draft, and if so `support` [N, 3, SUPPORT or fewer]: tokens, p and q of that test;
-    groups [R, 3 + TOP or fewer] and candidates [levels of all steps, K, 6] as in Diagnostics;
-    places [R] of positions that do not follow one another, else [0]."""
+class Found(NamedTuple, Generic[Numbers]):
+    """What is recorded of steps: tensors of the device, then arrays of the host."""
 
-    count: np.ndarray
-    whole: np.ndarray
-    shares: np.ndarray
-    top: np.ndarray
-    top_shares: np.ndarray
-    replaced: np.ndarray
-    support: np.ndarray
-    groups: np.ndarray
-    candidates: np.ndarray
-    places: np.ndarray = field(default_factory=partial(np.zeros, 0))
-
-    @staticmethod
-    def join(parts: Sequence[Found]) -> Found:
-        """Those of steps that follow one another as one."""
-        if len(parts) == 1:
-            return parts[0]
-        return Found(
-            *(_joined([getattr(part, each.name) for part in parts]) for each in fields(Found))
-        )
-
-
-def _joined(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """Steps without drafts have no support and no candidates: it is all as wide as the widest."""
-    shapes = np.array([part.shape[1:] for part in parts], int)
-    joined = np.zeros((sum(map(len, parts)), *shapes.max(0)))
-    begin = 0
-    for part in parts:
-        where = tuple(map(slice, part.shape[1:]))
-        joined[begin : begin + len(part)][:, *where] = part
-        begin += len(part)
-    return joined
+    kept: Numbers  # bool [R], which rows are recorded; a step's are its first
+    position: Numbers  # [R]
+    whole: Numbers  # draft or -1, token, status [R, 3]
+    shares: Numbers  # [R, SHARES]
+    top: Numbers  # the likeliest tokens of p and of q [R, 2, TOP]
+    top_shares: Numbers  # and their shares, 0 where there are none
+    replaced: Numbers  # bool [N], whether the last committed token replaced a rejected draft
+    support: Numbers  # and if so tokens of that test [N, SUPPORT or fewer]
+    support_shares: Numbers  # and their p and q [N, 2, SUPPORT or fewer]
+    group_counts: Numbers  # as Groups, of a rule that has them [R], else [0]
+    group_masses: Numbers
+    group_tokens: Numbers
+    candidates: Numbers  # as Candidates [R, K] and [R, K, 4]
+    tests: Numbers
 
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A Found as one tensor `flat`, for one copy. `shapes` are its parts'; `levels` is how many of
-    the candidates' are each step's [N]."""
+    """A Found on the device as its bytes, for one copy, and what they are of."""
 
-    shapes: dict[str, torch.Size]
     flat: Tensor
-    levels: tuple[int, ...]
+    layout: Found[tuple[torch.Size, str]]
 
     @staticmethod
-    def of(parts: dict[str, Tensor], levels: tuple[int, ...]) -> Packed:
-        # Whole numbers below 2**53 and float32 both fit a float64.
-        flat = torch.cat([part.double().view(-1) for part in parts.values()])
-        return Packed({name: part.shape for name, part in parts.items()}, flat, levels)
+    def of(found: Found[Tensor]) -> Packed:
+        flat = torch.cat([part.reshape(-1).view(torch.uint8) for part in found])
+        kinds = [(part.shape, str(part.dtype).removeprefix("torch.")) for part in found]
+        return Packed(flat, Found(*kinds))
 
     @property
     def bytes(self) -> int:
@@ -129,140 +110,155 @@ class Packed:
         """On its way to the host, where it may be read after the next wait."""
         return replace(self, flat=to_host(self.flat))
 
-    def read(self) -> Found:
-        pieces = torch.split(self.flat, [shape.numel() for shape in self.shapes.values()])
-        return Found(
-            **{
-                name: piece.numpy().reshape(shape)
-                for (name, shape), piece in zip(self.shapes.items(), pieces, strict=True)
-            }
-        )
-
-
-class _Rows:
-    """The rows of some steps of one lane, [R] one step's after another's. `places` are their
-    positions, where these do not follow one another. `q` [R, V] is 0 where nothing was drafted;
-    None: no step drafted anything. `i`: a row's number in its step; `inside`: rows before the
-    picture's last position, which is never drafted; `judged`: those of them with a draft; `tested`:
-    those of which a test committed something."""
-
-    def __init__(
-        self, state: DecodeState, observations: Sequence[Observation], starts: Tensor
-    ) -> None:
-        made = [each.verification for each in observations]
-        self.details = [each.details for each in observations]
-        qs = [
-            each.window.q if detail.q is None else detail.q
-            for each, detail in zip(observations, self.details, strict=True)
-        ]
-        sizes = [len(each.tokens) for each in made]
-        self.first = _first(sizes)
-
-        def joined(name: str) -> Tensor:
-            return _cat([getattr(verification, name) for verification in made])
-
-        def each_row(numbers: Sequence[Tensor]) -> Tensor:
-            """A number of each step [0-dim], for each of its rows."""
-            return _cat([number.expand(size) for number, size in zip(numbers, sizes, strict=True)])
-
-        counts = [verification.count for verification in made]
-        self.counts, self.p = torch.stack(counts), joined("p")
-        self.sizes, self.q = sizes, _given(qs, sizes)
-        self.i = _cat([state.offsets(size) for size in sizes])
-        own = made[0].places is not None  # of one lane all have them, or none
-        places = joined("places") if own else self.i + each_row(starts.unbind())
-        self.places = places if own else None
-        last = state.plan.length - 1
-        self.inside, positions = places < last, places.clamp_max(last)
-        forced = state.forced(positions)
-        drafts = _cat([_drafts(each) for each in observations])
-        self.judged = self.inside & (drafts >= 0)
-        free = self.judged if forced is None else self.judged & ~forced
-        self.tested = free & (self.i < each_row(counts))
-        self.drafts = torch.where(self.judged, drafts, 0)
-        self.tokens = state.ids(joined("tokens"), positions)
-        self.status = joined("status")
-        if forced is not None:
-            self.status = torch.where(forced, int(Status.FORCED), self.status)
-        self.acceptance = torch.where(self.judged, joined("acceptance"), torch.nan)
-        self.uniform = torch.where(free, joined("uniform"), torch.nan)
+    def read(self) -> Found[np.ndarray]:
+        every, parts, begin = self.flat.numpy(), list[np.ndarray](), 0
+        for shape, kind in self.layout:
+            end = begin + math.prod(shape) * np.dtype(kind).itemsize
+            parts.append(every[begin:end].view(kind).reshape(shape))
+            begin = end
+        return Found(*parts)
 
 
 def collect(
     rule: Rule, state: DecodeState, observations: Sequence[Observation], starts: Tensor
-) -> Packed:
+) -> Found[Tensor]:
     """What is recorded of steps of one lane; `starts` [N] are the frontiers before them. With
     static shapes, of one step: all its rows are computed then, and else those alone that are
     recorded."""
-    rows = _Rows(state, observations, starts)
-    chosen = partial(host_rows, state.model)
-    p, q, most = rows.p, rows.q, min(TOP, rows.p.shape[-1])
+    made = [each.verification for each in observations]
+    details = [each.details for each in observations]
+    sizes, chosen = [len(each.tokens) for each in made], partial(host_rows, state.model)
+
+    def joined(name: str) -> Tensor:
+        return _cat([getattr(verification, name) for verification in made])
+
+    def each_row(numbers: Sequence[Tensor]) -> Tensor:
+        """A number of each step [0-dim], for each of its rows."""
+        return _cat([number.expand(size) for number, size in zip(numbers, sizes, strict=True)])
+
+    counts, p = [verification.count for verification in made], joined("p")
+    windows = zip(observations, details, strict=True)
+    q = _given([each.window.q if detail.q is None else detail.q for each, detail in windows], sizes)
+    # A row's number in its step, and its position: those before the last may have a draft.
+    i, last = _cat([state.offsets(size) for size in sizes]), state.plan.length - 1
+    in_order = made[0].places is None  # of one lane none has places, or all
+    position = i + each_row(starts.unbind()) if in_order else joined("places")
+    inside, asked = position < last, position.clamp_max(last)
+    drafts, forced = _cat([_drafts(each) for each in observations]), state.forced(asked)
+    judged = inside & (drafts >= 0)
+    free = judged if forced is None else judged & ~forced
+    committed = i < each_row(counts)
+    drafts = torch.where(judged, drafts, 0)
+    status, tokens = joined("status"), state.ids(joined("tokens"), asked)
+    if forced is not None:
+        status = torch.where(forced, int(Status.FORCED), status)
+    acceptance = torch.where(judged, joined("acceptance"), torch.nan)
+    uniform = torch.where(free, joined("uniform"), torch.nan)
+
+    most = min(TOP, p.shape[-1])
     top_p, tokens_p = p.topk(most)
-    unknown = torch.full_like(top_p[:, 0], torch.nan)
-    top_q, tokens_q, drafted = torch.zeros_like(top_p), torch.zeros_like(tokens_p), [unknown] * 5
+    top_q, tokens_q = torch.zeros_like(top_p), torch.zeros_like(tokens_p)
+    drafted = [torch.full_like(top_p[:, 0], torch.nan)] * 5
     if q is not None:
         top_q, tokens_q = q.topk(most)
-        top_q = top_q * rows.inside[:, None]
-        has_q = top_q[:, 0] > 0
+        top_q = top_q * inside[:, None]
+        tested, has_q = free & committed, top_q[:, 0] > 0
+        shift = _given([detail.shift for detail in details], sizes)
+        if shift is None:
+            shift = _shift(rule, p, q, i, chosen(tested))
         drafted = [
             torch.where(has_q, top_q[:, 0], torch.nan),
             torch.where(has_q, total_variation(p, q), torch.nan),
-            torch.where(rows.judged, gather(p, rows.drafts), torch.nan),
-            torch.where(rows.judged, gather(q, rows.drafts), torch.nan),
-            torch.where(rows.tested, _shift(rule, rows, q, chosen(rows.tested)), torch.nan),
+            torch.where(judged, gather(p, drafts), torch.nan),
+            torch.where(judged, gather(q, drafts), torch.nan),
+            torch.where(tested, shift.to(p.dtype), torch.nan),
         ]
     top1_q, tv, *of_draft = drafted
-    shares = [top_p[:, 0], top1_q, tv, rows.acceptance, rows.uniform, *of_draft]
-    last = rows.counts - 1 + rows.first
-    replaced = (rows.status == int(Status.RESAMPLED)) & rows.judged & ~rows.uniform.isnan()
-    replaced = replaced[last]
-    if rows.places is not None:  # a step may have a rejection in each row of the picture
-        replaced = torch.zeros_like(replaced)
-    candidates = [d.candidates for d in rows.details if d.candidates is not None]
-    return Packed.of(
-        {
-            "count": rows.counts,
-            "whole": torch.stack(
-                [torch.where(rows.judged, rows.drafts, -1), rows.tokens, rows.status], 1
-            ),
-            "shares": torch.stack(shares, 1),
-            "top": _padded(torch.stack([tokens_p, tokens_q], 1)),
-            "top_shares": _padded(torch.stack([top_p, top_q], 1)),
-            "replaced": replaced,
-            "support": _support(rows, last, chosen(replaced)),
-            "groups": _groups(rule, rows, chosen(~rows.uniform.isnan())),
-            "candidates": _wide(candidates) if candidates else p.new_zeros(0, 0, 6),
-        }
-        | ({} if rows.places is None else {"places": rows.places}),
-        tuple(0 if d.candidates is None else len(d.candidates) for d in rows.details),
+
+    at = torch.stack(counts) - 1 + _first(sizes)
+    replaced = (status == int(Status.RESAMPLED)) & judged & ~uniform.isnan()
+    # A step of several fronts may have a rejection in each.
+    replaced = replaced[at] if in_order else torch.zeros_like(at, dtype=torch.bool)
+    kept, redraws = position <= last, [verification.redraws for verification in made]
+    if not all(redraws):
+        stays = committed | judged
+        if any(redraws):  # of several steps, on the host
+            stays = stays | each_row(torch.tensor(redraws).unbind())
+        kept = kept & stays
+    return Found(
+        kept,
+        position,
+        torch.stack([torch.where(judged, drafts, -1), tokens, status], 1),
+        torch.stack([top_p[:, 0], top1_q, tv, acceptance, uniform, *of_draft], 1),
+        _padded(torch.stack([tokens_p, tokens_q], 1)),
+        _padded(torch.stack([top_p, top_q], 1)),
+        replaced,
+        *_support(p, q, drafts, at, chosen(replaced)),
+        *_groups(rule, p, q, drafts, chosen(~uniform.isnan()), details, sizes),
+        *_candidates(p, details, sizes),
     )
 
 
-def _shift(rule: Rule, rows: _Rows, q: Tensor, chosen: slice | Tensor) -> Tensor:
+def _shift(rule: Rule, p: Tensor, q: Tensor, i: Tensor, chosen: slice | Tensor) -> Tensor:
     """The shift [R] of each draft's test, 0 where it is not computed."""
-    given = _given([detail.shift for detail in rows.details], rows.sizes)
-    if given is not None:
-        return given.to(rows.p.dtype)
-    found = rows.p.new_zeros(len(q))
-    tests = (torch.split(values[chosen], TESTS_AT_ONCE) for values in (rows.p, q, rows.i))
-    if parts := [rule.shift(*test) for test in zip(*tests, strict=True)]:
-        found[chosen] = _cat(parts).to(found.dtype)
-    return found
+    parts = zip(*(torch.split(values[chosen], TESTS_AT_ONCE) for values in (p, q, i)), strict=True)
+    return _spread(_cat([rule.shift(*test) for test in parts]).to(p.dtype), chosen, len(q))
 
 
-def _groups(rule: Rule, rows: _Rows, chosen: slice | Tensor) -> Tensor:
-    """Of each row's draft, as `Rule.groups` gives them, with a count of 0 where there is none; of
-    no row where the rule has no groups."""
-    found = _given([detail.groups for detail in rows.details], rows.sizes)
-    if found is not None:
-        return found
-    q = rows.p if rows.q is None else rows.q  # without a draft no row is looked at
-    some = rule.groups(rows.p[chosen], q[chosen], rows.drafts[chosen])
+def _groups(
+    rule: Rule,
+    p: Tensor,
+    q: Tensor | None,
+    drafts: Tensor,
+    chosen: slice | Tensor,
+    details: Sequence[Diagnostics],
+    sizes: Sequence[int],
+) -> Groups:
+    """Of each row's draft, with a count of 0 where it has none; of no row where the rule has no
+    groups."""
+    given = [detail.groups or (None, None, None) for detail in details]
+    counts, masses, tokens = (_given(part, sizes) for part in zip(*given, strict=True))
+    if counts is not None and masses is not None and tokens is not None:
+        return Groups(counts, masses, tokens)
+    q = p if q is None else q  # without a draft no row is looked at
+    some = rule.groups(p[chosen], q[chosen], drafts[chosen])
     if some is None:
-        return rows.p.new_zeros(0, 0)
-    found = some.new_zeros(len(rows.p), some.shape[1])
-    found[chosen] = some
-    return found
+        none = drafts[:0]
+        return Groups(none, none, none)
+    return Groups(*(_spread(part, chosen, len(p)) for part in some))
+
+
+def _candidates(p: Tensor, details: Sequence[Diagnostics], sizes: Sequence[int]) -> Candidates:
+    """Of each row, as wide as the widest."""
+    given = [detail.candidates or (None, None) for detail in details]
+    tokens, tests = zip(*given, strict=True)
+    found, numbers = _given(tokens, sizes), _given(tests, sizes)
+    if found is None or numbers is None:
+        return Candidates(p.new_zeros(len(p), 0, dtype=torch.long), p.new_zeros(len(p), 0, 4))
+    return Candidates(found, numbers)
+
+
+def _support(
+    p: Tensor, q: Tensor | None, drafts: Tensor, at: Tensor, chosen: slice | Tensor
+) -> tuple[Tensor, Tensor]:
+    """Of the rows `at` [N], of the chosen ones alone and else 0, the tokens that hold most of p and
+    q, the draft among them [N, up to SUPPORT], and their p and q [N, 2, up to SUPPORT]."""
+    if q is None:
+        return drafts.new_zeros(len(at), 0), p.new_zeros(len(at), 2, 0)
+    at_p, at_q = p[at[chosen]], q[at[chosen]]
+    weight = (at_p + at_q).scatter(-1, drafts[at[chosen]][:, None], 3.0)
+    tokens = weight.topk(min(SUPPORT, p.shape[-1]), sorted=False).indices
+    shares = torch.stack([at_p.gather(-1, tokens), at_q.gather(-1, tokens)], 1)
+    return _spread(tokens, chosen, len(at)), _spread(shares, chosen, len(at))
+
+
+def _spread(part: Tensor, chosen: slice | Tensor, size: int) -> Tensor:
+    """The numbers of the chosen ones among those of all `size`, 0 elsewhere."""
+    if isinstance(chosen, slice):
+        return part
+    whole = part.new_zeros(size, *part.shape[1:])
+    whole[chosen] = part
+    return whole
 
 
 def _drafts(observation: Observation) -> Tensor:
@@ -273,44 +269,26 @@ def _drafts(observation: Observation) -> Tensor:
 
 
 def _given(parts: Sequence[Tensor | None], sizes: Sequence[int]) -> Tensor | None:
-    """What there is of each step's rows, as one, 0 for steps of which there is nothing; None where
-    there is nothing at all."""
-    some = next((part for part in parts if part is not None and len(part)), None)
-    if some is None:
+    """What there is of each step's rows, as one, as wide as the widest; -1 for no token and 0 for
+    no number. None where there is nothing at all."""
+    some = [part for part in parts if part is not None and len(part)]
+    if not some:
         return None
-    return _cat(
-        [
-            some.new_zeros(size, *some.shape[1:]) if part is None or not len(part) else part
-            for part, size in zip(parts, sizes, strict=True)
-        ]
-    )
-
-
-def _support(rows: _Rows, last: Tensor, chosen: slice | Tensor) -> Tensor:
-    """Tokens, p and q [N, 3, up to SUPPORT] of each step's last committed row, on the tokens that
-    hold most of p and q, the draft among them; of the chosen steps alone, else 0."""
-    if rows.q is None:
-        return rows.p.new_zeros(len(last), 3, 0)
-    at = last[chosen]
-    p, q = rows.p[at], rows.q[at]
-    weight = (p + q).scatter(-1, rows.drafts[at][:, None], 3.0)
-    tokens = weight.topk(min(SUPPORT, p.shape[-1]), sorted=False).indices
-    found = p.new_zeros(len(last), 3, tokens.shape[-1])
-    found[chosen] = torch.stack([tokens.to(p.dtype), p.gather(-1, tokens), q.gather(-1, tokens)], 1)
-    return found
+    widths = [max(width) for width in zip(*(part.shape[1:] for part in some), strict=True)]
+    if [len(part) for part in some] == list(sizes) and len({part.shape[1:] for part in some}) == 1:
+        return _cat(some)
+    none = 0 if some[0].is_floating_point() else -1
+    whole, begin = some[0].new_full((sum(sizes), *widths), none), 0
+    for part, size in zip(parts, sizes, strict=True):
+        if part is not None and len(part):
+            whole[begin : begin + len(part), *map(slice, part.shape[1:])] = part
+        begin += size
+    return whole
 
 
 def _padded(values: Tensor) -> Tensor:
     """[.., TOP or fewer] to [.., TOP]."""
     return F.pad(values, (0, TOP - values.shape[-1]))
-
-
-def _wide(parts: Sequence[Tensor]) -> Tensor:
-    """Candidates [levels, K, 6] of steps that try different numbers of them, as one."""
-    if len(parts) == 1:
-        return parts[0]
-    most = max(part.shape[1] for part in parts)
-    return torch.cat([F.pad(part, (0, 0, 0, most - part.shape[1])) for part in parts])
 
 
 def _cat(parts: Sequence[Tensor]) -> Tensor:

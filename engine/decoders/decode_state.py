@@ -71,8 +71,6 @@ class DecodeState:
         # Position n's newest p is row n % len(recent_p); None unless an initialisation draws from
         # it.
         self.recent_p: Tensor | None = None
-        # How many positions the last step touched, where they do not follow one another.
-        self.touched: int | None = None
         self.drafter_passes = 0
         self.sampled = Sampled()  # what unverified tokens were drawn from
         # With static shapes: this step's numbers by what they were drawn for.

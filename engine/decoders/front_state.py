@@ -119,7 +119,7 @@ class FrontState(DecodeState):
         self._committed += asked[path].tolist()
         # The verification has the committed rows first, then the others.
         places = np.flatnonzero(self.numbers.place < self.plan.length)
-        self.touched, others = len(places), sorted(set(places.tolist()) - set(path))
+        others = sorted(set(places.tolist()) - set(path))
         left = {int(asked[row]): count + n for n, row in enumerate(others)}
         self.counts = self._after(path)
         for front in self.fronts:

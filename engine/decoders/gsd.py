@@ -9,7 +9,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from engine.core import Verification, Window
+from engine.core import Groups, Verification, Window
 from engine.decoders.base import Badge
 from engine.decoders.decode_state import DecodeState
 from engine.decoders.jacobi_window import JacobiWindowDecoder, SpeculativeSettings
@@ -84,7 +84,7 @@ class GSD(JacobiWindowDecoder):
         )
         return speculate(state, window, p, acceptance)
 
-    def groups(self, p: Tensor, q: Tensor, x: Tensor) -> Tensor:
+    def groups(self, p: Tensor, q: Tensor, x: Tensor) -> Groups:
         """Nearest ranks first; a count of 0 where p(x) = 0."""
         members, included = group(p, x, self.model.codebook, self.settings, self._spread)
         # From x outwards: its own column, the rank below it, the one above it, and so on; tokens
@@ -92,10 +92,10 @@ class GSD(JacobiWindowDecoder):
         size = members.shape[1]
         outwards = (torch.arange(size, device=p.device) - size // 2).abs()
         nearest = torch.where(included, outwards, size).argsort(dim=-1, stable=True)[:, :TOP]
-        count = torch.where(gather(p, x) == 0, 0, included.sum(-1))
-        masses = ((dist.gather(-1, members) * included).sum(-1) for dist in (p, q))
+        counts = torch.where(gather(p, x) == 0, 0, included.sum(-1))
+        masses = [(dist.gather(-1, members) * included).sum(-1) for dist in (p, q)]
         tokens = torch.where(included, members, -1).gather(-1, nearest)
-        return torch.cat([torch.stack([count, *masses], -1), tokens], -1)
+        return Groups(counts, torch.stack(masses, -1), tokens)
 
     def committed(self, p: Tensor, q: Tensor, i: Tensor) -> Tensor:
         most, beyond = most_tokens(p > 0, self.model, self.sampling)

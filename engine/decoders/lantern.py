@@ -10,7 +10,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from engine.core import Verification, Window
+from engine.core import Groups, Verification, Window
 from engine.decoders.base import Badge, never
 from engine.decoders.decode_state import DecodeState
 from engine.decoders.jacobi_window import (
@@ -285,14 +285,14 @@ class Lantern(JacobiWindowDecoder):
         moved = p.masked_fill(members, 0).scatter_add(-1, x[:, None], added[:, None])
         return residual(moved, q)
 
-    def groups(self, p: Tensor, q: Tensor, x: Tensor) -> Tensor:
+    def groups(self, p: Tensor, q: Tensor, x: Tensor) -> Groups:
         """Each draft and its neighbourhood, nearest first, and the masses compared."""
         members, added = self._neighbourhood(p, x)
         nearest = self._nearest(x)
         inside = members.gather(-1, nearest)  # the nearest ones, without a gap
         tokens = torch.cat([x[:, None], torch.where(inside, nearest, -1)[:, : TOP - 1]], -1)
-        masses = [1 + inside.sum(-1), gather(p, x) + added, gather(q, x)]
-        return torch.cat([torch.stack(masses, -1), tokens], -1)
+        masses = torch.stack([gather(p, x) + added, gather(q, x)], -1)
+        return Groups(1 + inside.sum(-1), masses, tokens)
 
 
 def neighbourhood_acceptance(

@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.core import Diagnostics, Verification, Window
+from engine.core import Candidates, Diagnostics, Groups, Verification, Window
 from engine.numerics.distributions import exact, gather, one_hot, sample, total_variation
 from engine.trace import Status
 
@@ -180,21 +180,22 @@ class TreeWalk:
             redraws=False,
         )
 
-    def diagnostics(self, groups: Callable[[Tensor, Tensor, Tensor], Tensor]) -> Diagnostics:
+    def diagnostics(self, groups: Callable[[Tensor, Tensor, Tensor], Groups]) -> Diagnostics:
         """The candidates tried at each level, and the groups, by `groups(p, q, drafts)`, of the
         drafts shown: p is what earlier rejections left."""
-        candidates, most = list[Tensor](), max(len(level.u) for level in self.levels)
+        tokens, tests = list[Tensor](), list[Tensor]()
+        most = max(len(level.u) for level in self.levels)
         for level in self.levels:
-            tried = torch.arange(len(level.u), device=level.u.device) < level.tried
-            q = torch.ones_like(level.u)
-            columns = [level.tokens, level.mass, q, level.acceptance, level.u, tried]
-            rows = torch.stack([column.double() for column in columns], -1)
-            candidates.append(F.pad(rows, (0, 0, 0, most - len(level.u))))
+            q, beside = torch.ones_like(level.u), most - len(level.u)
+            tokens.append(F.pad(level.tokens[: level.tried], (0, most - level.tried), value=-1))
+            columns = torch.stack([level.mass, q, level.acceptance, level.u], -1)
+            tests.append(F.pad(columns, (0, 0, 0, beside)))
         p = torch.stack([level.targets[level.child] for level in self.levels])
         drafts = torch.stack([level.tokens[level.child] for level in self.levels])
         q = one_hot(drafts, p.shape[-1])
-        shown = [_and_end(values) for values in (q, self.shift(), groups(p, q, drafts))]
-        return Diagnostics(torch.stack(candidates), *shown)
+        shown = Groups(*map(_and_end, groups(p, q, drafts)))
+        candidates = Candidates(torch.stack(tokens), torch.stack(tests))
+        return Diagnostics(candidates, _and_end(q), _and_end(self.shift()), shown)
 
     def shift(self) -> Tensor:
         """TV(p', p) [levels], float64, of the nodes of the path. Given the drafts x_1, x_2, .. of a

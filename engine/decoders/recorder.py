@@ -32,20 +32,13 @@ MOST_BYTES = 8 * 2**20  # of distributions that are kept to be collected togethe
 
 
 class _Made(NamedTuple):
-    """A step whose rows are yet to be put together, and what the host knows of it: how many rows it
-    has on the device, how many of them are before the image's end, whether positions behind the
-    committed ones keep or get a draft, and of its row in `steps` the numbers that are known."""
+    """A step whose rows are yet to be put together: the frontier before it, how many rows it has on
+    the device, and its row in `steps` but for what is found there."""
 
     seen: Observation | Packed
     start: int
     rows: int
-    before_end: int
-    redraws: bool
-    nfe: int
-    window_rows: int
-    committed: int
-    drafter_passes: int
-    micros: tuple[int, ...]
+    step: np.ndarray
 
 
 class StepRecorder:
@@ -66,7 +59,9 @@ class StepRecorder:
     ) -> Observation | Packed:
         """What a step leaves to be recorded. Its operations may be captured in a graph."""
         seen = Observation.of(window, verification)
-        return collect(self._rule, state, [seen], state.n.view(1)) if self._at_once else seen
+        if not self._at_once:
+            return seen
+        return Packed.of(collect(self._rule, state, [seen], state.n.view(1)))
 
     def step(
         self,
@@ -79,32 +74,17 @@ class StepRecorder:
         """The step of the state's last `count` positions. Raises ModelError where a probability is
         no number."""
         state = self._state
-        start = state.frontier - count
+        start, micros = state.frontier - count, seconds.micros
         self._check(seen, verification, start, count)
-        rows = len(verification.tokens)
-        before_end = min(state.plan.length - start, rows)
-        made = _Made(
-            seen,
-            start,
-            rows,
-            before_end if state.touched is None else state.touched,
-            verification.redraws,
-            state.step,
-            window_rows,
-            count,
-            state.drafter_passes,
-            seconds.micros,
-        )
+        row = step_row(state.step, window_rows, 0, count, state.drafter_passes, micros, False)
         with self._lock:
             number = len(self._tables) + len(self._pending)
-            self._pending.append(made)
+            self._pending.append(_Made(seen, start, len(verification.tokens), row))
             self._bytes += seen.bytes
             if self._bytes > MOST_BYTES:
                 self._put_together()
-        after = start + count
-        return Step(
-            state.step, start, after, made.drafter_passes, made.micros, partial(self._table, number)
-        )
+        after, table = start + count, partial(self._table, number)
+        return Step(state.step, start, after, state.drafter_passes, micros, table)
 
     def close(self) -> None:
         """Puts the rows of all steps together; what they are made of is the lane's, and goes."""
@@ -141,13 +121,14 @@ class StepRecorder:
         """The rows of the steps that have none yet."""
         if not (made := self._pending):
             return
-        packed = [step.seen for step in made if isinstance(step.seen, Packed)]
+        found = [step.seen.read() for step in made if isinstance(step.seen, Packed)]
         if seen := [step.seen for step in made if isinstance(step.seen, Observation)]:
             starts = torch.tensor([step.start for step in made])
-            packed = [collect(self._rule, self._state, seen, starts)]
-        found = Found.join([each.read() for each in packed])
-        levels = [level for each in packed for level in each.levels]
-        self._tables += _rows_of(made, found, levels, self._latest).split()
+            collected = collect(self._rule, self._state, seen, starts)
+            found = [Found(*(part.numpy() for part in collected))]
+        parts = Found(*map(_joined, zip(*found, strict=True)))
+        fronts = self._state.plan.fronts
+        self._tables += _rows_of(made, parts, self._latest, fronts=fronts).split()
         self._pending, self._bytes = [], 0
 
 
@@ -158,37 +139,44 @@ def priced(step: Step, prices: Tensor) -> Step:
     return replace(step, table=lambda: replace(step.rows, prices=rows))
 
 
+def _joined(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """The numbers of steps that follow one another as one, as wide as the widest: those without
+    drafts have no support and no candidates, -1 for no token."""
+    if len(parts) == 1:
+        return parts[0]
+    widths = [max(width) for width in zip(*(part.shape[1:] for part in parts), strict=True)]
+    none = -1 if parts[0].dtype.kind == "i" else 0
+    joined, begin = np.full((sum(map(len, parts)), *widths), none, parts[0].dtype), 0
+    for part in parts:
+        joined[begin : begin + len(part), *map(slice, part.shape[1:])] = part
+        begin += len(part)
+    return joined
+
+
 def _rows_of(
-    made: Sequence[_Made], found: Found, levels: Sequence[int], latest: np.ndarray
+    made: Sequence[_Made], found: Found[np.ndarray], latest: np.ndarray, *, fronts: bool
 ) -> StepTable:
-    """The step table of steps that follow one another. `levels` of the candidates are each step's;
-    `latest`, as of StepRecorder, is brought up to date."""
-    sizes = np.array([step.rows for step in made])
-    first = np.cumsum(sizes) - sizes
-    offset = np.arange(sizes.sum()) - first.repeat(sizes)
-    drafts = np.add.reduceat(found.whole[:, 0] >= 0, first, dtype=int)
-    touched = [
-        step.before_end if step.redraws else max(step.committed, min(step.before_end, drafted))
-        for step, drafted in zip(made, drafts.tolist(), strict=True)
-    ]
-    keep = offset < np.repeat(touched, sizes)
-    position = offset + np.repeat([step.start for step in made], sizes)
-    places = np.zeros(0, DTYPES["places"])
-    if len(found.places):
-        position = found.places.astype(np.int64)
-        places = np.zeros(keep.sum(), DTYPES["places"])
-        places["position"] = position[keep]
-    position = position[keep]
+    """The step table of steps that follow one another; `latest`, as of StepRecorder, is brought up
+    to date. `fronts`: whether the positions of a step need not."""
+    sizes = np.array([each.rows for each in made])
+    first, keep = np.cumsum(sizes) - sizes, found.kept
+    steps = np.concatenate([each.step for each in made])
+    steps["positions"] = np.add.reduceat(keep, first, dtype=int)
+    steps["rejected"] = found.replaced
+    position = found.position[keep]
+    places = np.zeros(len(position) if fronts else 0, DTYPES["places"])
+    if fronts:
+        places["position"] = position
     draft, token, status = found.whole[keep].T
     rows = np.zeros(len(draft), DTYPES["positions"])
     draft = np.where(draft < 0, NONE, draft)
     rows["draft"], rows["token"], rows["status"] = draft, token, status
-    shares = found.shares[keep].T
+    shares = found.shares[keep].T.astype(float)
     for name, share in zip(SHARES, quantise(shares), strict=True):
         rows[name] = share
     acceptance, uniform = (shares[SHARES.index(name)] for name in ("acceptance", "uniform"))
     rows["acceptance"], rows["uniform"] = quantise_test(acceptance, uniform)
-    likeliest = found.top_shares[keep]
+    likeliest = found.top_shares[keep].astype(float)
     tokens = np.where(likeliest > 0, found.top[keep], NONE)
     tops = np.concatenate([tokens, quantise(likeliest)], -1).astype("<u2")
     p_top, q_top = tops.swapaxes(0, 1)
@@ -198,25 +186,13 @@ def _rows_of(
     distributions = np.zeros(len(own), DTYPES["distributions"])
     distributions["top"], distributions["top_shares"] = own[:, :TOP], own[:, TOP:]
     grouped, groups = _groups(found, keep, ~np.isnan(uniform))
-    tried, candidates = _candidates(found, keep, first, levels)
+    tried, candidates = _candidates(found, keep)
     rows["refs"] = refs(source, grouped, tried)
-    last = first + [step.committed - 1 for step in made]
+    last = first + steps["committed"] - 1
     rejections = _rejections(found, found.shares[last, SHARES.index("uniform")])
-    steps = [
-        step_row(
-            step.nfe,
-            step.window_rows,
-            size,
-            step.committed,
-            step.drafter_passes,
-            step.micros,
-            bool(replaced),
-        )
-        for step, size, replaced in zip(made, touched, found.replaced, strict=True)
-    ]
     none = np.zeros(0, DTYPES["prices"])
     details = distributions, groups, candidates, rejections, none, places
-    return StepTable(made[0].start, np.concatenate(steps), rows, *details)
+    return StepTable(made[0].start, steps, rows, *details)
 
 
 def _before(position: np.ndarray, top: np.ndarray, latest: np.ndarray) -> np.ndarray:
@@ -230,44 +206,42 @@ def _before(position: np.ndarray, top: np.ndarray, latest: np.ndarray) -> np.nda
     return before
 
 
-def _groups(found: Found, keep: np.ndarray, tested: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _groups(
+    found: Found[np.ndarray], keep: np.ndarray, tested: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Which of the rows that are kept have a group, and these groups."""
-    every = found.groups[keep] if len(found.groups) else np.zeros((len(tested), 3))
-    has = tested & (every[:, 0] >= 1)
-    some = every[has]
-    groups = np.zeros(len(some), DTYPES["groups"])
-    groups["count"], groups["p"], groups["q"] = some[:, :3].T
-    others = some[:, 4:]  # behind the draft
-    groups["neighbours"] = NONE
+    if not len(found.group_counts):
+        return np.zeros(len(tested), bool), np.zeros(0, DTYPES["groups"])
+    counts = found.group_counts[keep]
+    has = tested & (counts >= 1)
+    groups = np.zeros(has.sum(), DTYPES["groups"])
+    groups["count"], groups["neighbours"] = counts[has], NONE
+    groups["p"], groups["q"] = found.group_masses[keep][has].T
+    others = found.group_tokens[keep][has][:, 1:]  # behind the draft
     groups["neighbours"][:, : others.shape[1]] = np.where(others < 0, NONE, others)
     return has, groups
 
 
-def _candidates(
-    found: Found, keep: np.ndarray, first: np.ndarray, levels: Sequence[int]
-) -> tuple[np.ndarray, np.ndarray]:
-    """How many candidates were tried for each of the rows that are kept, and these candidates. The
-    levels of a step are its first rows'."""
-    at = np.concatenate([begin + np.arange(n) for begin, n in zip(first, levels, strict=True)])
-    free = keep[at] & (found.whole[at, 2] != Status.FORCED)
-    tried = (found.candidates[..., 5] > 0) & free[:, None]
-    counts = np.zeros(len(keep), int)
-    counts[at] = tried.sum(-1)
-    token, p, q, acceptance, uniform, _ = found.candidates[tried].T
-    candidates = np.zeros(len(token), DTYPES["candidates"])
-    candidates["token"], candidates["p"], candidates["q"] = token, quantise(p), quantise(q)
+def _candidates(found: Found[np.ndarray], keep: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """How many candidates were tried for each of the rows that are kept, and these candidates."""
+    free = keep & (found.whole[:, 2] != Status.FORCED)
+    tried = (found.candidates >= 0) & free[:, None]
+    p, q, acceptance, uniform = found.tests[tried].T.astype(float)
+    candidates = np.zeros(len(p), DTYPES["candidates"])
+    candidates["token"] = found.candidates[tried]
+    candidates["p"], candidates["q"] = quantise(p), quantise(q)
     candidates["acceptance"], candidates["uniform"] = quantise_test(acceptance, uniform)
-    return counts[keep], candidates
+    return tried.sum(-1)[keep], candidates
 
 
-def _rejections(found: Found, uniform: np.ndarray) -> np.ndarray:
+def _rejections(found: Found[np.ndarray], uniform: np.ndarray) -> np.ndarray:
     """The distributions behind the last committed position of each step that replaced a rejected
     draft; `uniform` [N] is that position's."""
-    replaced = found.replaced > 0
-    tokens, p, q = found.support[replaced].swapaxes(0, 1)
-    order = np.where(p + q > 0, tokens, np.inf).argsort(-1)
-    tokens, p, q = (np.take_along_axis(values, order, -1) for values in (tokens, p, q))
-    held = p + q > 0
+    replaced = found.replaced
+    p, q = found.support_shares[replaced].swapaxes(0, 1)
+    tokens, held = found.support[replaced], p + q > 0
+    order = np.where(held, tokens, NONE).argsort(-1, kind="stable")
+    tokens, p, q, held = (np.take_along_axis(values, order, -1) for values in (tokens, p, q, held))
     rejections = np.zeros(len(tokens), DTYPES["rejections"])
     rejections["uniform"], rejections["tokens"] = uniform[replaced], NONE
     for name, values in (("tokens", tokens), ("p", p), ("q", q)):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from engine.core import Verification, Window
+from engine.core import Groups, Verification, Window
 from engine.decoders.base import Badge
 from engine.decoders.decode_state import DecodeState
 from engine.decoders.jacobi_window import JacobiWindowDecoder, SpeculativeSettings
@@ -79,11 +79,11 @@ class RelaxedSJD(JacobiWindowDecoder):
         acceptance = (mass > threshold).to(p.dtype)
         return speculate(state, window, p, acceptance, lambda draft, p, q: p)
 
-    def groups(self, p: Tensor, q: Tensor, x: Tensor) -> Tensor | None:
+    def groups(self, p: Tensor, q: Tensor, x: Tensor) -> Groups | None:
         if self.settings.relax != "typical":
             return None
         mass, threshold = gather(p, x), typical_threshold(p, self.settings.eps)[:, 0]
-        return torch.stack([torch.ones_like(mass), mass, threshold, x], -1)
+        return Groups(torch.ones_like(x), torch.stack([mass, threshold], -1), x[:, None])
 
     def committed(self, p: Tensor, q: Tensor, i: Tensor) -> Tensor:
         if self.settings.relax == "typical":

@@ -9,7 +9,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from engine.core import Diagnostics, Verification, Window
+from engine.core import Candidates, Diagnostics, Verification, Window
 from engine.decoders.base import Badge
 from engine.decoders.decode_state import DecodeState
 from engine.decoders.jacobi_window import fill_up, fresh_knob, initial_tokens
@@ -216,8 +216,9 @@ class CandidateWalk:
         """The candidates tried at each level that the walk came to."""
         if not self.trials:
             return Diagnostics()
-        levels = [torch.stack([column.double() for column in level], -1) for level in self.trials]
-        return Diagnostics(candidates=torch.stack(levels))
+        tokens, *tests, tried = map(torch.stack, zip(*self.trials, strict=True))
+        candidates = Candidates(torch.where(tried, tokens, -1), torch.stack(tests, -1))
+        return Diagnostics(candidates)
 
     def finish(self, window: Window, u: Tensor, u_end: Tensor) -> Verification:
         """From the tree's last level down the spine as in SJD; u [R] accepts, u_end [R] samples the

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from engine.clock import to_host
-from engine.core import Rows, Turn, Verification, Window
+from engine.core import Groups, Rows, Turn, Verification, Window
 from engine.decoders.base import Decoder, never
 from engine.decoders.decode_state import DecodeState
 from engine.decoders.launcher import Launcher, Run
@@ -71,9 +71,9 @@ class WindowDecoder(Decoder):
             return torch.zeros(len(q), dtype=torch.float64, device=q.device)
         return total_variation(self.committed(p, q, i), exact(p))
 
-    def groups(self, p: Tensor, q: Tensor, x: Tensor) -> Tensor | None:
-        """Of a rule that tests a draft with other tokens: of drafts x [T], under p and q [T, V],
-        what `Diagnostics.groups` says."""
+    def groups(self, p: Tensor, q: Tensor, x: Tensor) -> Groups | None:
+        """Of a rule that tests a draft with other tokens: the groups of drafts x [T], under p and q
+        [T, V]."""
         return None
 
     def observe(

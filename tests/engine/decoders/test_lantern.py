@@ -13,7 +13,7 @@ from torch import Tensor
 
 import engine.decoders.launcher
 from engine.clock import StepClock
-from engine.core import Window
+from engine.core import Groups, Window
 from engine.decoders.lantern import Lantern, LanternSettings, bounded_neighbourhood
 from engine.decoders.lantern_tree import TreeWalk, children_of, draft_tree
 from engine.trace import Status, Step
@@ -170,10 +170,11 @@ def test_the_first_accepted_child_is_the_next_node() -> None:
     assert verification.drafts.tolist() == [1, 0, 1, -1]
     assert verification.status.tolist()[:3] == [Status.ACCEPTED] * 2 + [Status.RESAMPLED]
     near(walk.left(), [0.5455, 0, 0, 0.2727, 0.1818])
-    candidates = walk.diagnostics(lambda p, q, x: p).candidates
-    assert candidates[..., 5].tolist() == [[1, 1], [1, 0], [1, 0]]
-    assert candidates[0, :, 0].tolist() == [0, 1]
-    near(candidates[0, 1, 1:4], [0.5, 1, 0.5])
+    found = walk.diagnostics(lambda p, q, x: Groups(x, p, x[:, None])).candidates
+    assert found is not None
+    assert (found.tokens >= 0).tolist() == [[True, True], [True, False], [True, False]]
+    assert found.tokens[0].tolist() == [0, 1]
+    near(found.tests[0, 1, :3], [0.5, 1, 0.5])
 
 
 def test_the_record_of_a_tree_has_its_path_and_the_candidates_tried() -> None:

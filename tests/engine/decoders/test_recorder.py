@@ -327,7 +327,7 @@ def test_what_a_step_keeps_counts_its_candidates_and_not_what_walked_through_the
     walk = weakref.ref(verification.diagnostics.__self__)  # type: ignore[attr-defined]
     seen = Observation.of(window, verification)
     assert seen.details.candidates is not None
-    parts = window.q, window.candidate_q, verification.p, seen.details.candidates
+    parts = window.q, window.candidate_q, verification.p, *seen.details.candidates
     assert seen.bytes > sum(part.nbytes for part in parts)
     del verification
     assert walk() is None

@@ -25,4 +25,5 @@ def test_a_typical_draft_has_more_than_the_threshold(
     decoder = RelaxedSJD(TOY, RelaxedSettings(relax="typical", eps=eps))
     near(acceptances(decoder, torch.tensor(p), Q), [float(mass > threshold) for mass in p])
     groups = decoder.groups(torch.tensor([p] * 4), Q, torch.arange(4))
-    near(groups.flatten(), [x for i in range(4) for x in (1, p[i], threshold, i)], 1e-6)
+    assert (groups.counts.tolist(), groups.tokens.flatten().tolist()) == ([1] * 4, [0, 1, 2, 3])
+    near(groups.masses.flatten(), [x for mass in p for x in (mass, threshold)], 1e-6)
