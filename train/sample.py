@@ -7,8 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.models.body import guide
 from engine.models.cache import WindowCache
+from engine.models.context import guide
 from engine.models.embedded.networks import EmbeddedTarget, EmbeddedVQ
 from engine.models.lean import LeanBody
 from engine.numerics.distributions import logits_to_probs

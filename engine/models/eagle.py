@@ -13,8 +13,9 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from engine.models.base import Drafter
-from engine.models.body import BodyContext, BodyModel, additive_mask
+from engine.models.body import BodyModel
 from engine.models.cache import WindowCache
+from engine.models.context import BodyContext, additive_mask, shape
 from engine.models.lean import LeanBody
 from engine.models.onnx_body import Body, fastest_body
 
@@ -61,7 +62,7 @@ class EagleDrafter(Drafter):
         count = len(cache.window)
         chain = None
         if count > 1:
-            _, chain = self.model.shape(None, count)
+            _, chain = shape(None, count, inputs)
         ctx.drafted = self._read(ctx, inputs, cache.window, chain)[:, -1:]
         ctx.branches = None
         return self._logits(ctx, ctx.drafted, cache.window[-1:])[0]

@@ -33,7 +33,8 @@ from transformers.modeling_outputs import CausalLMOutputWithPast
 
 from engine.decoders.ar import VanillaAR
 from engine.models.base import ImageModel
-from engine.models.body import BodyModel, Prompt, guide
+from engine.models.body import BodyModel
+from engine.models.context import Prompt, guide
 from engine.models.embedded.model import EmbeddedModel
 from engine.models.families.emu3 import NEGATIVE, POSITIVE, Emu3Model
 from engine.models.families.janus import JanusModel

@@ -17,7 +17,8 @@ from transformers import LlamaConfig
 
 from engine.core import Plan
 from engine.infilling import MASKED, Fills, Infilling
-from engine.models.body import BodyContext, BodyModel, Prompt
+from engine.models.body import BodyModel
+from engine.models.context import BodyContext, Prompt
 from engine.models.embedded.networks import EmbeddedTarget
 from engine.models.slots import Slot
 from engine.plan import anywhere

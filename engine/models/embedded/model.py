@@ -13,7 +13,8 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from engine.infilling import Fills
-from engine.models.body import BodyModel, Prompt
+from engine.models.body import BodyModel
+from engine.models.context import Prompt
 from engine.models.eagle import EagleDrafter
 from engine.models.embedded.infill import EmbeddedInfill, EmbeddedInfiller
 from engine.models.embedded.networks import (

@@ -31,7 +31,8 @@ from transformers.models.chameleon.modeling_chameleon import (
     ChameleonRotaryEmbedding,
 )
 
-from engine.models.body import BodyModel, Prompt
+from engine.models.body import BodyModel
+from engine.models.context import Prompt
 from engine.models.families.chameleon_vq import ChameleonDecoder
 from engine.models.families.lantern_drafter import chameleon_drafter
 from engine.models.supply.card import ModelCard, ModelError

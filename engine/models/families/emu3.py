@@ -22,7 +22,8 @@ from transformers import (
 )
 from transformers.models.emu3.modeling_emu3 import Emu3ImageVocabularyMapping
 
-from engine.models.body import BodyModel, Prompt
+from engine.models.body import BodyModel
+from engine.models.context import Prompt
 from engine.models.supply.card import ModelCard, ModelError
 from engine.models.supply.weights import fit, randomise, read_weights, require_file
 from engine.settings import SettingError

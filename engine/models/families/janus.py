@@ -25,7 +25,8 @@ from transformers import (
 )
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
-from engine.models.body import BodyModel, Prompt
+from engine.models.body import BodyModel
+from engine.models.context import Prompt
 from engine.models.supply.card import ModelCard, ModelError
 from engine.models.supply.device import loading_device
 from engine.models.supply.weights import fit, randomise, read_tokenizer, read_weights, require_file

@@ -27,8 +27,9 @@ from transformers import PretrainedConfig, PreTrainedModel
 from transformers.models.chameleon.modeling_chameleon import ChameleonDecoderLayer
 from transformers.models.llama.modeling_llama import LlamaDecoderLayer
 
-from engine.models.body import BodyContext, BodyModel
+from engine.models.body import BodyModel
 from engine.models.cache import WindowCache
+from engine.models.context import BodyContext
 from engine.models.eagle import EagleDrafter
 from engine.models.families.llamagen_weights import pairs_apart
 from engine.models.supply.card import ModelError

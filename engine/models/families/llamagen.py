@@ -20,7 +20,8 @@ from torch import Tensor
 from transformers import PreTrainedModel
 from transformers.models.t5.modeling_t5 import T5Stack
 
-from engine.models.body import BodyModel, Prompt
+from engine.models.body import BodyModel
+from engine.models.context import Prompt
 from engine.models.families.lantern_drafter import llamagen_drafter
 from engine.models.families.llamagen_weights import (
     GPT_UNUSED,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import torch
 
-from engine.models.body import Prompt
+from engine.models.context import Prompt
 from engine.models.families.llamagen import LlamaGenBody
 from engine.models.families.llamagen_weights import CLASSES, LlamaGenClassNetwork
 from engine.reader.classes import read_class

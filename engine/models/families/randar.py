@@ -17,7 +17,7 @@ from torch import Tensor
 
 from engine.core import Parents
 from engine.infilling import Fills
-from engine.models.body import BodyContext
+from engine.models.context import BodyContext
 from engine.models.families.llamagen_class import LlamaGenClassModel
 from engine.models.families.llamagen_weights import RandARNetwork
 
@@ -64,17 +64,10 @@ class RandARModel(LlamaGenClassModel):
     ) -> Tensor:
         plan, cache, before, length = ctx.plan, ctx.cache, ctx.prompt_rows, len(tokens)
         cache.open(before + 2 * length)
-        if plan.fronts and parents is None:
-            parents = tuple(range(length))
-        inputs = None if parents is None else _inputs(parents)
-        depths, tree = self.shape(None if plan.fronts else inputs, 2 * length)
-        positions = (cache.first + before - ctx.origin) // 2 + depths[::2] // 2
-        # Rows behind the image's end are of no use, but a table has no entry for them.
-        positions = positions.clamp_max(plan.length - 1)
         if targets is None:
-            targets = positions + 1
+            targets = ctx.positions(parents, length) + 1
+        slots, _ = ctx.standing(parents, targets)
         asked = ctx.slots[targets.clamp_max(plan.length - 1)]
-        slots = ctx.slots[targets] - 1 if plan.fronts else ctx.slots[positions]
         own = self.embed(tokens, slots).expand(ctx.rows, -1, -1)
         if not cache.base:
             # What stands for the first window's root is the prompt's last input.
@@ -86,13 +79,13 @@ class RandARModel(LlamaGenClassModel):
         if before:
             embedded = torch.cat([ctx.prompt.embeddings[:, :-1], embedded], 1)
             places = torch.cat([ctx.cached[:before], places])
+        order = places
         if plan.fronts:
+            parents = tuple(range(length)) if parents is None else parents
             # In raster order an instruction stands between the token before its cell and its own.
-            order = 2 * (slots + ctx.behind)
-            order = torch.stack([order, order + 1], 1).flatten()
-            mask: Tensor | None = self._fronts(ctx, order, before, inputs)
-        else:
-            mask = self._mask(ctx, before, tree)
+            token = 2 * (slots + ctx.behind)
+            order = torch.stack([token, token + 1], 1).flatten()
+        mask = ctx.mask(order, before, None if parents is None else _inputs(parents))
         ids = self.position_ids(places, ctx.start)
         hidden = self.run_layers(embedded, mask, ids, cache)
         ctx.hidden = hidden[:, before + 1 :: 2]

@@ -27,7 +27,8 @@ from torch import Tensor, nn
 from transformers import Qwen2Config, Qwen2ForCausalLM
 from transformers.models.qwen2.modeling_qwen2 import Qwen2RotaryEmbedding
 
-from engine.models.body import BodyModel, Prompt
+from engine.models.body import BodyModel
+from engine.models.context import Prompt
 from engine.models.supply.card import ModelCard, ModelError
 from engine.models.supply.device import loading_device
 from engine.models.supply.weights import (

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from engine.core import Plan
-from engine.models.body import BodyContext, BodyModel
+from engine.models.body import BodyModel
+from engine.models.context import BodyContext
 from tests.floats import EXACT, rounding
 
 OneShot = Callable[[list[int]], Tensor]  # tokens [n] to logits [n + 1, V]

@@ -14,7 +14,8 @@ from torch import Tensor
 from transformers import LlamaConfig, LlamaModel
 
 from engine.models.base import MAX_ROWS
-from engine.models.body import BUCKET, BodyModel, Prompt, guide
+from engine.models.body import BUCKET, BodyModel
+from engine.models.context import Prompt, guide
 from engine.settings import Sampling
 from tests.engine.models.families import TINY
 from tests.engine.models.families.tiny import BODY, CPU, randomise

@@ -16,7 +16,7 @@ from engine.core import Verification, Window
 from engine.decoders.decode_state import DecodeState
 from engine.decoders.rows import ParallelRows, RowsAtOnce
 from engine.decoders.zipar import ZipAR
-from engine.models.body import guide
+from engine.models.context import guide
 from engine.settings import Sampling
 from engine.trace import Step
 from tests.engine.decoders import planted_rows

@@ -15,7 +15,7 @@ from engine.decoders.ar import VanillaAR
 from engine.decoders.assd import ASSDSettings
 from engine.infilling import MASKED, Fills, Infilling
 from engine.models.base import planned
-from engine.models.body import BodyContext
+from engine.models.context import BodyContext
 from engine.models.embedded.infill import EmbeddedInfill, EmbeddedInfiller
 from engine.models.embedded.model import EmbeddedModel
 from engine.race import Lane

@@ -15,7 +15,7 @@ from engine.decoders.base import Decoder
 from engine.infilling import MASKED, Infilling
 from engine.models import body
 from engine.models.base import Parents, planned
-from engine.models.body import BodyContext
+from engine.models.context import BodyContext
 from engine.models.families.llamagen_weights import (
     GPT_UNUSED,
     RandARNetwork,

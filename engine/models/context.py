@@ -1,0 +1,253 @@
+"""What a body keeps of one lane: its prompt, its cache, and where its rows stand."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from engine.clock import to_device
+from engine.core import Parents, Plan
+from engine.models.base import MAX_ROWS
+from engine.models.cache import WindowCache, ancestors
+from engine.models.slots import Slot
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """Prompt rows as embeddings [R, P, D], conditional row first; `start` is the length of each
+    row's left padding. Raises ValueError for shapes that do not fit."""
+
+    embeddings: Tensor
+    start: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if self.embeddings.dim() != 3 or len(self.start) != len(self.embeddings):
+            raise ValueError(
+                f"prompt rows {tuple(self.embeddings.shape)} and starts {self.start} do not fit"
+            )
+
+
+class BodyContext:
+    """Per-lane state: plan, prompt, KV cache and committed length; `hidden` [R, L, D] are the last
+    window's hidden states. R is 1 without guidance, and behind the guided tokens. `prompt` is the
+    text's inputs and those of what is known; `text` is how many the text's are, `inputs` how many a
+    row has."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        prompt: Prompt,
+        text: int,
+        guidance: float,
+        guided_tokens: int,
+        cache: WindowCache,
+        slot: Slot,
+        inputs: int = 1,
+    ) -> None:
+        self.plan, self.prompt, self.text, self.cache, self.slot = plan, prompt, text, cache, slot
+        self.guidance, self.guided_tokens, self.inputs = guidance, guided_tokens, inputs
+        device = prompt.embeddings.device
+        self.rows, self.length = prompt.embeddings.shape[:2]
+        # Of each position its slot; then the one that padding asks for; last the root's. And the
+        # slot of the row that asks for each: the one before it.
+        slots = torch.tensor([*plan.slots, max(plan.slots) + 1, plan.root], device=device)
+        self.slots = slot.place("slots", slots)
+        self.asking = slot.place("asking", slots[:-1] - 1)
+        # And of what the cache holds, in its order, the place: the text's rows, then slots.
+        known = (text + slot for slot, _ in plan.known for _ in range(inputs))
+        places = [*range(text), *known]
+        unused = [0] * (cache.slots - len(places))
+        self.cached = slot.place("cached", torch.tensor([*places, *unused], device=device))
+        self.start = slot.place("start", torch.tensor(prompt.start, device=device))
+        # How many rows the text has, and the prompt, as a captured graph reads them.
+        self.behind = slot.place("behind", torch.tensor(text, device=device))
+        self.origin = slot.place("origin", torch.tensor(self.length, device=device))
+        # What padding adds to the attention mask of every row, [R, 1, 1, slots]. A drafter's trees
+        # reach further than the cache.
+        slots = torch.arange(cache.slots + MAX_ROWS, device=device)
+        padding = slots < self.start[:, None, None, None]
+        self.least = torch.finfo(prompt.embeddings.dtype).min
+        self.padding = slot.place("padding", padding.to(prompt.embeddings.dtype) * self.least)
+        # Where rows may ask ahead: what stands in the root's place in the first window, [R, 1, D].
+        self.root: Tensor | None = None
+        self.hidden: Tensor | None = None
+        self.prompt_hidden: Tensor | None = None  # of the prompt but its last row, for a drafter
+        self.drafter_cache: WindowCache | None = None
+        # States that the drafter predicted [R, 1 + T, D]: after the last committed token and T
+        # drafts of a tree, of a chain after the newest draft alone. And which of the drafts each
+        # of a tree's rows attends to, bool [1 + T, T].
+        self.drafted: Tensor | None = None
+        self.branches: Tensor | None = None
+
+    @property
+    def committed(self) -> int:
+        """Image positions in the cache, and the root's own, which the next window brings."""
+        return max(0, self.cache.base - self.length + 1) // self.inputs
+
+    @property
+    def prompt_rows(self) -> int:
+        """Prompt inputs before the root in the next window: all but the last in the first window,
+        then none."""
+        return 0 if self.cache.base else self.length - 1
+
+    def attended(self, rows: int) -> tuple[int, int]:
+        return self.rows, self.cache.reach(self.prompt_rows + self.inputs * rows)
+
+    def positions(self, parents: Parents, length: int) -> Tensor:
+        """The position [L] of each row's own token, by its depth; none behind the image's end."""
+        depths, _ = shape(parents, length, self.padding)
+        first = (self.cache.first + self.prompt_rows - self.origin) // self.inputs
+        return (first + depths).clamp_max(self.plan.length - 1)
+
+    def standing(self, parents: Parents, targets: Tensor) -> tuple[Tensor, Tensor | None]:
+        """The slots [L] of rows that ask for positions [L]; and the slots that they ask for, where
+        these need not be the next."""
+        return self.asking[targets], None
+
+    def mask(self, places: Tensor, before: int, parents: Parents) -> Tensor | None:
+        """Additive mask [R, 1, T, end] of a window whose inputs stand at places [T], the first
+        `before` of them the prompt's; `parents` are of the others. None where nothing is masked."""
+        cache = self.cache
+        _, tree = shape(parents, len(places) - before, self.padding)
+        if len(tree) == 1 and not before and cache.bucket == 1 and not any(self.prompt.start):
+            return None
+        rows = torch.where(cache.hidden(before), self.least, self.padding[..., : cache.end])
+        mask = rows.expand(-1, -1, len(places), -1).clone()
+        tree = tree.expand(self.rows, 1, -1, -1)
+        mask[:, :, before:].index_copy_(3, cache.window[before:], tree)
+        if before:
+            later = torch.ones(before, before, dtype=torch.bool, device=mask.device).triu(1)
+            mask[:, :, :before, :before].masked_fill_(later, self.least)
+            # A padding row sees itself alone: a row that sees nothing would be a row of NaN.
+            mask[:, :, :before, :before].diagonal(dim1=-2, dim2=-1).zero_()
+        return mask
+
+    def keep(self, rows: Sequence[int]) -> None:
+        """Makes these rows of the window permanent, and before them the prompt's."""
+        before, parts = self.prompt_rows, range(self.inputs)
+        kept = (before + self.inputs * row + n for row in rows for n in parts)
+        self._keep_inputs([*range(before), *kept])
+
+    def _keep_inputs(self, inputs: list[int]) -> None:
+        self.cache.keep(inputs)
+
+    def guide(
+        self, logits: Tensor, positions: Tensor, guidance: float | Tensor | None = None
+    ) -> Tensor:
+        """Logits [R, L, V] of rows that ask for sequence positions [L] to [L, V], with guidance
+        where it applies: the lane's, or one of each row [L, 1]."""
+        mixed = guide(logits, self.guidance if guidance is None else guidance)
+        if self.rows == 1 or not self.guided_tokens:
+            return mixed
+        guided = (positions < self.guided_tokens)[:, None]
+        return torch.where(guided, mixed, logits[0].to(mixed.dtype))
+
+    def advance(self, frontier: int) -> None:
+        """The unconditional row leaves the batch where no position from `frontier` on is guided.
+        Its part of the caches stays allocated until `close`: freeing it would copy the rest."""
+        if self.rows == 1 or not 0 < self.guided_tokens <= frontier:
+            return
+        self.rows, self.start, self.padding = 1, self.start[:1], self.padding[:1]
+        self.prompt = Prompt(self.prompt.embeddings[:1], self.prompt.start[:1])
+        self.hidden = None if self.hidden is None else self.hidden[:1]
+        self.prompt_hidden = None if self.prompt_hidden is None else self.prompt_hidden[:1]
+        self.cache.narrow()
+        if self.drafter_cache is not None:
+            self.drafter_cache.narrow()
+
+    def close(self) -> None:
+        self.hidden = self.prompt_hidden = self.drafter_cache = None
+        self.drafted = self.branches = None
+        self.cache = None  # type: ignore[assignment]  # a closed context is not used again
+
+
+class AheadContext(BodyContext):
+    """Of a plan whose rows may ask for any position: a row stands where its own token does."""
+
+    def standing(self, parents: Parents, targets: Tensor) -> tuple[Tensor, Tensor | None]:
+        asked = self.slots[targets.clamp_max(self.plan.length - 1)]
+        return self.slots[self.positions(parents, len(targets))], asked
+
+
+class FrontsContext(BodyContext):
+    """Of a plan with several fronts. What stands no later is seen, but of the window's drafts those
+    alone that a row follows. `cached` has the places of what is kept too, `window` those of the
+    last window's inputs."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.window = self.slot.place("window", torch.zeros_like(self.cached))
+
+    def mask(self, places: Tensor, before: int, parents: Parents) -> Tensor:
+        cache, self.window[: len(places)] = self.cache, places
+        there, behind = self.cached[: cache.end], torch.iinfo(torch.long).max
+        there = torch.where(cache.hidden(0), behind, there).index_copy(0, cache.window, places)
+        seen = there <= places[:, None]
+        if parents is not None:
+            others = _others(parents, places.device)
+            hidden = torch.zeros_like(seen[before:]).index_copy(1, cache.window[before:], others)
+            seen[before:] &= ~hidden
+        mask = torch.where(seen, self.padding[..., : cache.end], self.least)
+        # A padding row sees itself alone: a row that sees nothing would be a row of NaN.
+        return torch.where(there == places[:, None], 0.0, mask).to(self.padding.dtype)
+
+    def _keep_inputs(self, inputs: list[int]) -> None:
+        base, chosen = self.cache.base, to_device(torch.tensor(inputs), self.window.device)
+        super()._keep_inputs(inputs)
+        self.cached[base : base + len(inputs)] = self.window[chosen]
+
+
+def context_kind(plan: Plan) -> type[BodyContext]:
+    """What keeps a lane of this plan."""
+    if plan.fronts:
+        return FrontsContext
+    return AheadContext if plan.ahead else BodyContext
+
+
+def shape(parents: Parents, length: int, like: Tensor) -> tuple[Tensor, Tensor]:
+    """How far below the root each of a window's rows is [L], and their additive mask [L, L], on the
+    device and of the type of `like`."""
+    if parents is not None:
+        return _tree(parents, like.device, like.dtype)
+    # Behind a drafter's prompt there are more than in the longest window.
+    depths, mask = _chain(max(length, 2 * MAX_ROWS), like.device, like.dtype)
+    return depths[:length], mask[:length, :length]
+
+
+@functools.lru_cache(maxsize=16)
+def _chain(length: int, device: torch.device, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    depths = torch.arange(length, device=device)
+    return depths, additive_mask(depths <= depths[:, None], dtype)
+
+
+# A graph that is captured finds its tree on the device.
+@functools.lru_cache(maxsize=256)
+def _tree(
+    parents: tuple[int, ...], device: torch.device, dtype: torch.dtype
+) -> tuple[Tensor, Tensor]:
+    seen = ancestors(parents)
+    return (seen.sum(1) - 1).to(device), additive_mask(seen, dtype).to(device)
+
+
+@functools.lru_cache(maxsize=256)
+def _others(parents: tuple[int, ...], device: torch.device) -> Tensor:
+    """Which rows of a window are drafts that a row does not follow, bool [L, L]."""
+    drafts = torch.tensor([row != parent for row, parent in enumerate(parents)])
+    return (drafts & ~ancestors(parents)).to(device)
+
+
+def additive_mask(seen: Tensor, dtype: torch.dtype) -> Tensor:
+    """What is added to the attention scores where bool `seen` says which slots a row attends to."""
+    return torch.zeros_like(seen, dtype=dtype).masked_fill_(~seen, torch.finfo(dtype).min)
+
+
+def guide(logits: Tensor, guidance: float | Tensor) -> Tensor:
+    """Classifier-free guidance on raw logits [R, L, V], conditional row first: u + s (c - u),
+    [L, V] in float32, or in float64 where the network is; one s for all, or one a row [L, 1]."""
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+    return logits[0] if len(logits) == 1 else logits[1] + guidance * (logits[0] - logits[1])
