@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
@@ -37,15 +38,16 @@ class Choices:
     """The choices of one run: `script` says which option each of the first ones takes, later ones
     take the first."""
 
-    current: Choices
-    recording = False  # whether numbers are only recorded: NaN then
-    numbers: dict[Key, int] = {}
-
     def __init__(self, script: list[int], intervals: Intervals) -> None:
         self.script, self.taken = list(script), list[tuple[int, int]]()  # option, number of options
         self.intervals, self.narrowed = dict(intervals), set[int]()
         self.weight = 1.0
         self.later: list[Callable[[], int] | int] = []
+
+    def __or__(self, later: Choices) -> Intervals:
+        """The numbers that decided in either run, with the intervals that they lie in."""
+        intervals = self.intervals | later.intervals
+        return {number: intervals[number] for number in self.narrowed | later.narrowed}
 
     def state(self) -> _Made:
         """The choices so far."""
@@ -94,12 +96,13 @@ def outcomes(
     run of its own."""
     script: list[int] = []
     while True:
-        Choices.current = choices = Choices(script, intervals)
+        choices = Choices(script, intervals)
+        _CURRENT.set(choices)
         computed = run()
         made, later = choices.state(), list(choices.later)
         reading: list[int] = []
         while True:
-            Choices.current = choices
+            _CURRENT.set(choices)
             choices.restore(made, later, reading)
             yield choices, read(computed)
             if not _next(choices.taken, reading):
@@ -119,16 +122,25 @@ def _next(taken: list[tuple[int, int]], script: list[int]) -> bool:
     return bool(script)
 
 
+_CURRENT: ContextVar[Choices] = ContextVar("choices")
+_RECORDING: ContextVar[bool] = ContextVar("recording", default=False)
+
+
+def current() -> Choices:
+    """Those of the run under way."""
+    return _CURRENT.get()
+
+
+def is_recording() -> bool:
+    """Whether numbers are only recorded."""
+    return _RECORDING.get()
+
+
 @contextmanager
 def recording() -> Iterator[None]:
     """Where a number's value would be recorded, NaN is."""
-    Choices.recording = True
+    before = _RECORDING.set(True)
     try:
         yield
     finally:
-        Choices.recording = False
-
-
-def known_numbers() -> dict[int, Key]:
-    """What each number is."""
-    return {number: key for key, number in Choices.numbers.items()}
+        _RECORDING.reset(before)

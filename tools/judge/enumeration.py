@@ -15,6 +15,7 @@ from collections.abc import Hashable, Iterator, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -113,6 +114,7 @@ class Walk:
     def __init__(self, decoder: WindowDecoder, most: int | None = None) -> None:
         """`most`: runs of a pass's verification that it may take."""
         self.decoder, self.most, self.found = decoder, most, Enumeration()
+        self.noise = SymbolicNoise()
 
     def begin(self) -> Node:
         """Before the first pass; again where the enumeration has to begin again. Raises
@@ -122,7 +124,7 @@ class Walk:
                 raise NotEnumerable(f"its `{part}` is its own: each turn is taken by itself here")
         self.found = Enumeration()
         state = self.decoder.begin("", 0)
-        state.noise = SymbolicNoise()
+        state.noise = self.noise
         return Node(state, {}, 1.0)
 
     def leads_on(self, outcome: StepOutcome) -> bool:
@@ -194,56 +196,25 @@ def walked(walk: Walk) -> Enumeration:
 
 def _steps(walk: Walk, node: Node) -> Iterator[Node]:
     """Every outcome of one turn of the window loop."""
-    decoder, n = walk.decoder, node.state.frontier
-    own = _own(decoder)
-    for drafting, (state, proposal) in outcomes(
-        lambda: _proposed(decoder, node.state), node.intervals, _settled_proposal
-    ):
-        window, rows = proposal
+    decoder = walk.decoder
+    own, proposed = _own(decoder), partial(_proposed, decoder, node.state)
+    for drafting, (state, window, rows) in outcomes(proposed, node.intervals, _settled_proposal):
         logits = decoder.read_rows(state, window, rows)
-
-        def verified() -> tuple[DecodeState, Verification, Tensor]:
-            twin = _copied(state)  # noqa: B023
-            return twin, *decoder.verify_logits(twin, window, rows, logits)  # noqa: B023
-
-        def committed(
-            made: tuple[DecodeState, Verification, Tensor],
-        ) -> tuple[DecodeState, Verification]:
-            before, v, outcome = made
-            twin = _copied(before)
-            path = twin.committed_rows(settled(outcome).tolist())
-            twin.keep_rows(path)
-            twin.commit(v, path)
-            if watches := _is_from_outside(type(decoder), "observe"):
-                decoder.observe(twin, window, v, len(path))  # noqa: B023
-            if v.places is not None or watches or _is_from_outside(type(twin), "commit"):
-                twin.drafts = settled(twin.drafts)
-                return twin, v
-            # What is committed, or behind the image's end, is no draft.
-            left = slice(len(path), decoder.plan.length - n)
-            twin.drafts = settled(torch.cat([twin.tokens[:1], v.tokens[left]]))
-            twin.q = torch.cat([torch.zeros_like(v.q[:1]), v.q[left]])
-            twin.count.fill_(1)
-            return twin, v
-
+        verified = partial(_verified, decoder, state, window, rows, logits)
+        committed = partial(_committed, decoder, window)
         accepted, recorded = 0.0, None
         for verifying, (after, v) in outcomes(verified, drafting.intervals, committed):
-            if _only_draft(window, v):
-                passed = after.frontier > n + 1
-                if v.places is not None:
-                    passed = int(v.status[0]) == Status.ACCEPTED
+            if (passed := _passed(window, v, after.frontier - state.frontier)) is not None:
                 accepted, recorded = accepted + verifying.weight * passed, v.acceptance
-            chance = drafting.weight * verifying.weight
-            choices = drafting.intervals | verifying.intervals
-            numbers = {k: choices[k] for k in drafting.narrowed | verifying.narrowed}
-            outcome = StepOutcome(node, after, window, v, numbers, chance)
+            chance, choices = drafting.weight * verifying.weight, drafting | verifying
+            outcome = StepOutcome(node, after, window, v, choices, chance)
             if not walk.leads_on(outcome):
                 continue
             walk.found.count(node.chance * chance, window, v, after)
             if walk.most is not None and walk.found.runs > walk.most:
                 raise TooManyOutcomes
-            left, narrowed = verifying.intervals, set(numbers)
-            yield Node(after, left, node.chance * chance, narrowed, walk.history(outcome))
+            left, chance, narrowed = verifying.intervals, node.chance * chance, set(choices)
+            yield Node(after, left, chance, narrowed, walk.history(outcome))
         if recorded is not None:
             off = abs(accepted - float(recorded[0]))
             walk.found.misrecorded = max(walk.found.misrecorded, off)
@@ -254,29 +225,57 @@ def _steps(walk: Walk, node: Node) -> Iterator[Node]:
         )
 
 
-def _only_draft(window: Window, v: Verification) -> bool:
-    """Whether a draft that is tested is the only one of its window."""
-    if v.places is None:
-        return window.nodes is None and len(window.drafts) == 2
-    assert v.drafts is not None
-    drafted = settled(v.drafts) >= 0
-    return bool(drafted[0]) and int(drafted.sum()) == 1
-
-
 def _proposed(decoder: WindowDecoder, before: DecodeState) -> tuple[DecodeState, Window, Rows]:
     state = _copied(before)
     return state, *decoder.propose_rows(state)
 
 
-def _settled_proposal(
-    made: tuple[DecodeState, Window, Rows],
-) -> tuple[DecodeState, tuple[Window, Rows]]:
+def _verified(
+    decoder: WindowDecoder, before: DecodeState, window: Window, rows: Rows, logits: Tensor
+) -> tuple[DecodeState, Verification, Tensor]:
+    state = _copied(before)
+    return state, *decoder.verify_logits(state, window, rows, logits)
+
+
+def _committed(
+    decoder: WindowDecoder, window: Window, made: tuple[DecodeState, Verification, Tensor]
+) -> tuple[DecodeState, Verification]:
+    """The state behind a turn, where nothing is left that no later step depends on."""
+    before, v, outcome = made
+    state, n = _copied(before), before.frontier
+    path = state.committed_rows(settled(outcome).tolist())
+    state.keep_rows(path)
+    state.commit(v, path)
+    if watches := _is_from_outside(type(decoder), "observe"):
+        decoder.observe(state, window, v, len(path))
+    if v.places is not None or watches or _is_from_outside(type(state), "commit"):
+        state.drafts = settled(state.drafts)
+        return state, v
+    # What is committed, or behind the image's end, is no draft.
+    left = slice(len(path), decoder.plan.length - n)
+    state.drafts = settled(torch.cat([state.tokens[:1], v.tokens[left]]))
+    state.q = torch.cat([torch.zeros_like(v.q[:1]), v.q[left]])
+    state.count.fill_(1)
+    return state, v
+
+
+def _passed(window: Window, v: Verification, count: int) -> bool | None:
+    """Whether the draft of a window with one passed its test; None of other windows."""
+    if v.places is None:
+        return count > 1 if window.nodes is None and len(window.drafts) == 2 else None
+    assert v.drafts is not None
+    drafted = settled(v.drafts) >= 0
+    only = bool(drafted[0]) and int(drafted.sum()) == 1
+    return int(v.status[0]) == Status.ACCEPTED if only else None
+
+
+def _settled_proposal(made: tuple[DecodeState, Window, Rows]) -> tuple[DecodeState, Window, Rows]:
     state, window, rows = made
     window = copy.copy(window)
     for place in fields(window):
         if place.name != "rows":
             setattr(window, place.name, settled(getattr(window, place.name)))
-    return _copied(state), (window, Rows(settled(rows.fed), settled(rows.asked)))
+    return _copied(state), window, Rows(settled(rows.fed), settled(rows.asked))
 
 
 def _copied(state: DecodeState) -> DecodeState:

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from engine.numerics.randomness import Noise, Purpose
-from tools.judge.choices import LATER, Choices, Key, NotEnumerable
+from tools.judge.choices import LATER, Choices, Key, NotEnumerable, current, is_recording
 
 FIRST = 2  # numbers have values from here on, of which none is a probability
 _ROUNDING = 1e-9  # of cumulative sums
@@ -28,10 +28,11 @@ Rule = Callable[..., Any]
 
 
 class SymbolicNoise(Noise):
-    """The same key gives the same number in every run and every step."""
+    """The same key gives the same number in every run and every step; `numbers` are they."""
 
     def __init__(self) -> None:
         super().__init__(0, torch.device("cpu"))
+        self.numbers: dict[Key, int] = {}
 
     def branch(self, number: int) -> SymbolicNoise:
         return self
@@ -40,7 +41,7 @@ class SymbolicNoise(Noise):
         keys: list[list[Key]] = [
             [(purpose, start + row, draw, i) for i in range(count)] for row in range(rows)
         ]
-        return _numbers(keys, (rows, count)).as_subclass(Numbers)
+        return self._of(keys, (rows, count)).as_subclass(Numbers)
 
     def gumbel(self, start: int, count: int, codes: int) -> Tensor:
         """Of two codes G_1 - G_0 is all that an argmax depends on: log p_0 + G_0 is the larger one
@@ -48,13 +49,12 @@ class SymbolicNoise(Noise):
         if codes != 2:
             raise NotEnumerable("the Gumbel noise of more than two codes is no single number")
         keys: list[list[Key]] = [[(Purpose.NOISE, start + row)] * 2 for row in range(count)]
-        return (_numbers(keys, (count, 2)) + _GUMBEL).as_subclass(Gumbel)
+        return (self._of(keys, (count, 2)) + _GUMBEL).as_subclass(Gumbel)
 
-
-def _numbers(keys: list[list[Key]], shape: tuple[int, ...]) -> Tensor:
-    numbers = Choices.numbers
-    values = [[FIRST + numbers.setdefault(key, len(numbers)) for key in row] for row in keys]
-    return torch.tensor(values, dtype=torch.float64).view(shape)
+    def _of(self, keys: list[list[Key]], shape: tuple[int, int]) -> Tensor:
+        known = self.numbers
+        values = [[FIRST + known.setdefault(key, len(known)) for key in row] for row in keys]
+        return torch.tensor(values, dtype=torch.float64).view(shape)
 
 
 class Symbolic(Tensor):
@@ -130,14 +130,14 @@ def settled(value: Any) -> Any:
     if not isinstance(value, Symbolic):
         return value
     if not isinstance(value, (Flags, Codes)):
-        if Choices.recording:
+        if is_recording():
             return torch.full(value.shape, torch.nan, dtype=torch.float64)
         raise NotEnumerable(
             "it does something else with a random number than compare it with a threshold or sample"
             " with it"
         )
     codes = _plain(value)
-    outcomes = [Choices.current.value(code) for code in codes.flatten().tolist()]
+    outcomes = [current().value(code) for code in codes.flatten().tolist()]
     found = torch.tensor(outcomes, dtype=torch.long).view(codes.shape)
     return found.bool() if isinstance(value, Flags) else found
 
@@ -200,7 +200,7 @@ def _strictly(operation: Callable[..., int], kind: type[Symbolic]) -> Rule:
     def rule(*operands: Any) -> Any:
         if not _whole(*operands):
             return NotImplemented
-        run = Choices.current
+        run = current()
 
         def column(*codes: int) -> int:
             if all(code < LATER for code in codes):
@@ -218,7 +218,7 @@ def _where(condition: Any, chosen: Any, other: Any) -> Any:
         kinds = [type(each) for each in (chosen, other) if isinstance(each, Symbolic)]
         result = torch.where(settled(condition), _plain(chosen), _plain(other))
         return _wrap(kinds[0], result) if kinds else result
-    run = Choices.current
+    run = current()
 
     def column(c: int, a: int, b: int) -> int:
         if c < LATER:
@@ -234,7 +234,7 @@ def _connective(ending: int) -> Rule:
     """And (0) and or (1): the first operand equal to `ending` decides."""
 
     def rule(left: Any, right: Any) -> Any:
-        run = Choices.current
+        run = current()
 
         def column(a: int, b: int) -> int:
             if ending in (a, b):
@@ -260,7 +260,7 @@ def _any(flags: Any, dim: int = 0, keepdim: bool = False) -> Any:
     _outcomes_alone(flags)
     if flags.dim() != 1:
         return NotImplemented
-    codes, run = _plain(flags).tolist(), Choices.current
+    codes, run = _plain(flags).tolist(), current()
     found = run.postpone(lambda: int(any(run.value(code) for code in codes)))
     return _postponed(Flags, torch.Size([1] if keepdim else []), [found])
 
@@ -272,7 +272,7 @@ def _argmax(values: Any, dim: int = -1, keepdim: bool = False) -> Any:
     _outcomes_alone(values)
     if values.dim() != 1:
         return NotImplemented
-    codes, run = _plain(values).tolist(), Choices.current
+    codes, run = _plain(values).tolist(), current()
     first = run.postpone(lambda: next((i for i, c in enumerate(codes) if run.value(c)), 0))
     return _postponed(Codes, torch.Size([1] if keepdim else []), [first])
 
@@ -282,7 +282,7 @@ def _cumprod(flags: Any, dim: int) -> Any:
     _outcomes_alone(flags)
     if flags.dim() not in (1, 2) or dim not in (-1, flags.dim() - 1):
         return NotImplemented
-    run, found = Choices.current, list[int]()
+    run, found = current(), list[int]()
     for row in _plain(flags).reshape(-1, flags.shape[-1]).tolist():
         out = list[int]()
         for code in row:
@@ -296,7 +296,7 @@ def _both(run: Choices, before: int, code: int) -> int:
 
 
 def _sum(codes: Any, dim: int = 0, **kwargs: Any) -> Any:
-    plain, run = _plain(codes), Choices.current
+    plain, run = _plain(codes), current()
     last = dim == -1 or plain.dim() == 1
     if plain.dim() not in (1, 2) or not last or kwargs or not isinstance(codes, Flags | Codes):
         return NotImplemented
@@ -335,7 +335,7 @@ def _below(numbers: Any, thresholds: Tensor) -> Any:
             raise NotEnumerable("it multiplies a random number by a negative one")
         bound = thresholds + numbers.shift
         thresholds = (bound / numbers.scale).nan_to_num(0.0)  # 0 is not below 0
-    run = Choices.current
+    run = current()
 
     def column(u: float, a: float) -> int:
         if u < FIRST:
@@ -427,7 +427,7 @@ def _truncated(values: Any) -> Any:
 
 def _sampled(cumulative: Tensor, numbers: Tensor) -> Any:
     """The first of the cumulative sums [.., V] above each number [..]."""
-    run = Choices.current
+    run = current()
     shares = (cumulative / cumulative[..., -1:]).nan_to_num(1.0).expand(*numbers.shape, -1)
     shares = shares.reshape(-1, shares.shape[-1])
     rows = shares[:, : max((shares < 1).sum(-1).tolist(), default=0) + 1].tolist()

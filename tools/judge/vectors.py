@@ -114,6 +114,7 @@ class ChosenTests(SymbolicNoise):
     """Verification's tests by given uniforms [H]; every other number by all its outcomes."""
 
     def __init__(self, uniforms: Sequence[float]) -> None:
+        super().__init__()
         self.uniforms = uniforms
 
     def uniform(self, purpose: Purpose, start: int, rows: int, draw: int, count: int) -> Tensor:

@@ -11,7 +11,7 @@ from torch import Tensor
 from engine.decoders.verdict import Number, Pass, Way
 from engine.decoders.window import WindowDecoder
 from engine.trace import Status
-from tools.judge.choices import known_numbers
+from tools.judge.choices import Key
 from tools.judge.enumeration import Node, StepOutcome, Walk, walked
 from tools.judge.symbolic import settled
 
@@ -60,7 +60,7 @@ class _Following(Walk):
 
     def history(self, outcome: StepOutcome) -> _Path:
         before: _Path = outcome.before.history
-        seen = _pass(outcome)
+        seen = _pass(outcome, {number: key for key, number in self.noise.numbers.items()})
         row = self.position - seen.start
         status = seen.statuses[row] if 0 <= row < len(seen.statuses) else before.status
         return _Path(status, before.chance * outcome.chance, (*before.passes, seen))
@@ -78,9 +78,8 @@ class _Following(Walk):
         self.ways[path.status] = chance + node.chance, self.merge(likeliest, path)
 
 
-def _pass(outcome: StepOutcome) -> Pass:
+def _pass(outcome: StepOutcome, names: dict[int, Key]) -> Pass:
     n, after = outcome.before.state.frontier, outcome.after
-    names = known_numbers()
     numbers = [
         Number(
             purpose=purpose.name.lower(),
