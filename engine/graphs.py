@@ -23,6 +23,14 @@ class CaptureError(RuntimeError):
     on without graphs."""
 
 
+class Captures:
+    """How the parts of a model's lanes are captured: `make` gives a lane its capture. `without` are
+    the decoders, by name, whose steps run without graphs all the same, and why."""
+
+    def __init__(self, make: Callable[[], Capture]) -> None:
+        self.make, self.without = make, dict[str, str]()
+
+
 class CudaCapture:
     """Captures a lane's parts on a CUDA device, all on one stream and in one pool of memory. What
     other threads do on the device meanwhile goes on; what a graph cannot hold raises at once."""

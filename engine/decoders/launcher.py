@@ -27,8 +27,8 @@ class Launcher:
         self._decoder, self._state = decoder, state
         self.clock = StepClock(state.model.device)
         self._graphs: Graphs | None = None
-        if state.model.capture and decoder.captured:
-            self._graphs = state.slot.graphs = state.slot.graphs or Graphs(state.model.capture())
+        if (captures := state.model.captures) and decoder.captured:
+            self._graphs = state.slot.graphs = state.slot.graphs or Graphs(captures.make())
 
     def run(self, part: str, key: Hashable, function: Callable[..., Any], *inputs: Any) -> Any:
         """`function(*inputs)`, charged as `part`; `key` as in `Graphs.run`."""
@@ -55,6 +55,7 @@ class Launcher:
 
     def _note(self, error: CaptureError) -> None:
         log.warning("%s goes on without CUDA graphs: %s", self._decoder.title, error)
+        captures = self._state.model.captures
         # Another race may have the memory that this one lacks.
-        if not isinstance(error.__cause__, torch.OutOfMemoryError):
-            self._state.model.uncaptured[self._decoder.name] = str(error)
+        if captures and not isinstance(error.__cause__, torch.OutOfMemoryError):
+            captures.without[self._decoder.name] = str(error)

@@ -43,8 +43,9 @@ class WindowDecoder(Decoder):
 
     @property
     def captured(self) -> bool:
-        model = self.model
-        return model.capture is not None and self.capturable and self.name not in model.uncaptured
+        """Whether its steps run as graphs here."""
+        captures = self.model.captures
+        return captures is not None and self.capturable and self.name not in captures.without
 
     def begin(self, prompt: str, seed: int) -> DecodeState:
         """The state of one image, of which nothing is drawn yet."""

@@ -10,7 +10,7 @@ from typing import TypeVar
 import torch
 
 from engine.failures import Failure
-from engine.graphs import CudaCapture
+from engine.graphs import Captures, CudaCapture
 from engine.models.base import ImageModel
 from engine.models.supply.card import CARDS, ModelCard, ModelError
 from engine.models.supply.device import check, resolve_device, resolve_dtype
@@ -110,7 +110,7 @@ def prepared(model: Model, graphs: bool) -> Model:
     set up anew for each new shape."""
     if model.device.type == "cuda":
         model.static = True
-        model.capture = partial(CudaCapture, model.device) if graphs else None
+        model.captures = Captures(partial(CudaCapture, model.device)) if graphs else None
     return model
 
 

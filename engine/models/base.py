@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from engine.core import Parents, Plan
-from engine.graphs import Capture
+from engine.graphs import Captures
 from engine.infilling import Fills, Infilling
 from engine.models.slots import Slot, Slots
 from engine.numerics.ranking import rank_keys, ranked_index
@@ -73,8 +73,8 @@ class ImageModel(ABC):
     # Whether windows keep their width to the image's end and the cache is read in buckets, so that
     # the operations of a step are those of the one before it: what a CUDA graph needs.
     static: bool = False
-    # Makes what captures the parts of a lane's steps as graphs; needs static shapes.
-    capture: Callable[[], Capture] | None = None
+    # How the parts of a lane's steps are captured as graphs, where they are; needs static shapes.
+    captures: Captures | None = None
     # Whether decoding a picture takes seconds, as a public model's does on a CPU: a board then
     # decodes those that are finished alone.
     slow_pixels: bool = False
@@ -95,11 +95,6 @@ class ImageModel(ABC):
     def slots(self) -> Slots:
         """The places of its lanes."""
         return Slots()
-
-    @cached_property
-    def uncaptured(self) -> dict[str, str]:
-        """Decoders, by name, whose steps run without graphs though there is `capture`, and why."""
-        return {}
 
     @cached_property
     def plan(self) -> Plan:

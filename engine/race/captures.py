@@ -5,32 +5,31 @@ from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
 
 from engine.decoders import DECODERS
 from engine.decoders.window import WindowDecoder
-from engine.graphs import Capture
+from engine.graphs import Captures
 from engine.infilling import Fills, Infilling
 from engine.models.base import ImageModel, planned
 from engine.trace.steps import recorded
 
 log = logging.getLogger(__name__)
 
-MakeCapture = Callable[[], Capture]  # what a model has as `capture`
 PROMPT = "golden retriever"  # a class of ImageNet too: every model draws it
 STEPS = 12  # of a picture: the first reads the prompt, the second is captured
 SLACK = 2**20  # bytes by which one race may take more than the one before
 
 
 def try_captures(model: ImageModel) -> None:
-    """Notes in `model.uncaptured` the decoders that run without graphs on this model, and why: what
+    """Notes in `model.captures` the decoders that run without graphs on this model, and why: what
     capturing or replaying raises, a step that is recorded otherwise, or memory that grows from race
     to race. Runs each with its own settings, on the thread that will race. Decoders that fill in
     are tried where the model fills in any cell."""
-    if model.capture is None:
+    if model.captures is None:
         return
     for name, kind in DECODERS.items():
         if not issubclass(kind, WindowDecoder):
@@ -40,19 +39,19 @@ def try_captures(model: ImageModel) -> None:
         filler, plan = planned(model, _lower_half(model.grid) if kind.infills else None)
         decoder = kind(filler, plan=plan)
         if decoder.captured and (fault := _fault(decoder)):
-            model.uncaptured[name] = fault
+            model.captures.without[name] = fault
             log.warning("%s runs without CUDA graphs: %s", decoder.title, fault)
 
 
 @contextmanager
-def launched(model: ImageModel, capture: MakeCapture | None, *, static: bool) -> Iterator[None]:
+def launched(model: ImageModel, captures: Captures | None, *, static: bool) -> Iterator[None]:
     """With other graphs, or none, and with static shapes or not."""
-    own = model.capture, model.static
-    model.capture, model.static = capture, static
+    own = model.captures, model.static
+    model.captures, model.static = captures, static
     try:
         yield
     finally:
-        model.capture, model.static = own
+        model.captures, model.static = own
 
 
 def _lower_half(grid: tuple[int, int]) -> Infilling:
@@ -75,8 +74,8 @@ def _fault(decoder: WindowDecoder) -> str | None:
             used.append(allocated(model.device))
     except Exception as error:
         return f"with graphs it raises {type(error).__name__}: {error}"
-    if decoder.name in model.uncaptured:
-        return model.uncaptured[decoder.name]
+    if model.captures and decoder.name in model.captures.without:
+        return model.captures.without[decoder.name]
     for steps in races:
         for number, (one, other) in enumerate(zip(expected, steps, strict=True), 1):
             if one != other:

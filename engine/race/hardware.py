@@ -20,9 +20,9 @@ def machine_of(model: ImageModel) -> str:
 
 
 def _graphs(model: ImageModel) -> str:
-    if model.capture is None:
+    if model.captures is None:
         return ""
-    without = [DECODERS[name].title for name in model.uncaptured]
+    without = [DECODERS[name].title for name in model.captures.without]
     if len(without) > 3:  # a header's line is short
         without = [f"{len(without)} decoders"]
     return "CUDA graphs" + (f" but for {', '.join(without)}" if without else "")

@@ -43,7 +43,7 @@ class Race:
                 model.dtype,
                 len(request.lanes),
                 model.slots,
-                graphs=model.capture is not None,
+                graphs=model.captures is not None,
             )
         self.request, self._stopped = request, False
         self.model, self.plan = planned(model, request.infilling)

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from engine.decoders import DECODERS, WHOLE
 from engine.decoders.ar import VanillaAR
-from engine.graphs import CudaCapture
+from engine.graphs import Captures, CudaCapture
 from engine.models.body import BodyModel
 from engine.models.likelihood import teacher_forced
 from engine.models.supply.card import GIB
@@ -38,7 +38,8 @@ def check_lanes(subject: Subject) -> Iterator[Finding]:
             expected = drawn(model, name)
         with launched(model, None, static=True):
             fixed = first_steps(model, name)
-        captured = first_steps(model, name) if model.capture else None
+        captured = first_steps(model, name) if model.captures else None
+        without = model.captures.without if model.captures else {}
         differs = first_differing_step(expected, tokens_of(fixed))
         words = "static shapes change no token"
         if differs is not None:
@@ -49,7 +50,7 @@ def check_lanes(subject: Subject) -> Iterator[Finding]:
             yield good(what, f"{words}.", **figures)
             continue
         differs = first_differing_step(recorded(fixed), recorded(captured))
-        figures |= {"captured_differs_at": differs, "uncaptured": model.uncaptured.get(name)}
+        figures |= {"captured_differs_at": differs, "uncaptured": without.get(name)}
         if differs is not None:
             yield fault(
                 what,
@@ -57,10 +58,10 @@ def check_lanes(subject: Subject) -> Iterator[Finding]:
                 f"set PHOTO_FINISH_GRAPHS=off, or --no-graphs, and {REPORT}.",
                 **figures,
             )
-        elif name in model.uncaptured:
+        elif name in without:
             yield fault(
                 what,
-                f"It runs without graphs: {model.uncaptured[name]}.",
+                f"It runs without graphs: {without[name]}.",
                 f"nothing needs to be set, it only is slower; {REPORT}.",
                 **figures,
             )
@@ -80,20 +81,15 @@ class FailingCapture(CudaCapture):
 def check_failed_capture(subject: Subject) -> Iterator[Finding]:
     """A lane whose capture fails draws what it draws without, and the one after it is captured."""
     model, name, what = subject.model, "sjd", "a capture that fails"
-    if model.capture is None:
+    if model.captures is None:
         yield left_out(what, "Nothing is captured here.")
         return
-    captured, before = drawn(model, name), dict(model.uncaptured)
-    try:
-        with launched(model, partial(FailingCapture, model.device), static=True):
-            model.slots.trim(0)
-            found = drawn(model, name)
-            failed = name in model.uncaptured
-    finally:
-        model.uncaptured.clear()
-        model.uncaptured.update(before)
+    captured, failing = drawn(model, name), Captures(partial(FailingCapture, model.device))
+    with launched(model, failing, static=True):
+        model.slots.trim(0)
+        found = drawn(model, name)
     after = drawn(model, name)
-    if failed and found == captured == after and before == model.uncaptured:
+    if name in failing.without and found == captured == after:
         yield good(what, "The lane went on without graphs, and the next one was captured.")
     else:
         yield fault(

@@ -54,7 +54,7 @@ def check_races(subject: Subject) -> Iterator[Finding]:
     if not subject.on_gpu or model.card is None:
         yield left_out("memory of a race", "It is measured of a public model on a GPU alone.")
         return
-    said = race_bytes(model.card, model.dtype, len(LANES), graphs=model.capture is not None)
+    said = race_bytes(model.card, model.dtype, len(LANES), graphs=model.captures is not None)
     took = torch.cuda.max_memory_reserved(device) - held
     words = (
         f"{len(LANES)} lanes took {took / GIB:.2f} GiB; the check of memory says {said / GIB:.2f}."

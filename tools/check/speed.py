@@ -76,8 +76,8 @@ def timed_pass(model: BodyModel, rows: int) -> float:
         model.forward(ctx, tokens[:1])
         model.keep(ctx, [0])
         function = partial(model.forward, ctx, tokens)
-        if model.capture:
-            graphs, clock = Graphs(model.capture()), StepClock(model.device)
+        if model.captures:
+            graphs, clock = Graphs(model.captures.make()), StepClock(model.device)
             function = partial(graphs.run, "forward", rows, function, clock)
         seconds = timed(model.device, function, PASSES)
         ctx.close()

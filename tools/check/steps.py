@@ -31,10 +31,10 @@ def check_steps(subject: Subject) -> Iterator[Finding]:
         return
     model = subject.model
     for name in WHOLE:
-        ways = ("captured", "eager") if name == "ar" and model.capture else ("as it races",)
+        ways = ("captured", "eager") if name == "ar" and model.captures else ("as it races",)
         for way in ways:
-            capture = None if way == "eager" else model.capture
-            with launched(model, capture, static=model.static):
+            captures = None if way == "eager" else model.captures
+            with launched(model, captures, static=model.static):
                 waits, found = one_step(model, name)
             counts = ", ".join(f"{found[what]} {what}" for what in LAUNCHES)
             what, words = f"a step of {DECODERS[name].title}, {way}", f"{counts} launched"

@@ -15,6 +15,7 @@ from engine.decoders import DECODERS, WHOLE
 from engine.decoders.decode_state import DecodeState
 from engine.decoders.jacobi_window import INIT_SCHEMES
 from engine.decoders.recorder import StepRecorder
+from engine.graphs import Captures
 from engine.models.base import planned
 from engine.models.slots import Slot
 from engine.trace import Step
@@ -83,7 +84,7 @@ def steps(
     seed: int = 0,
 ) -> list[Step]:
     model.static = how != "shrinking"
-    model.capture = (lambda: capture_toy) if how == "captured" else None
+    model.captures = Captures(lambda: capture_toy) if how == "captured" else None
     decoder = DECODERS[name](model, DECODERS[name].Settings(**settings), plan=plan)
     with torch.inference_mode():
         return list(decoder.steps("", seed))

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from engine.decoders import DECODERS, priced
 from engine.decoders.recorder import StepRecorder
+from engine.graphs import Captures
 from engine.models.base import planned
 from engine.models.cache import WindowCache
 from engine.models.slots import Slot, Slots
@@ -122,7 +123,7 @@ def test_a_lane_that_cannot_begin_gives_its_slot_back() -> None:
         if spoil == "place":
             slot.place = full
         else:
-            model.capture = full
+            model.captures = Captures(full)
         with pytest.raises(MemoryError):
             DECODERS["ar"](model).generate("", 0)
         assert model.slots.take() is slot, spoil

@@ -10,7 +10,7 @@ import torch
 
 from engine.decoders import DECODERS, WHOLE
 from engine.failures import Failure
-from engine.graphs import Capture
+from engine.graphs import Capture, Captures
 from engine.race import Lane, captures
 from engine.race.captures import try_captures
 from engine.race.hardware import machine_of
@@ -31,7 +31,7 @@ def toy(capture: Capture | None) -> Toy:
     model = Toy((4, 5), 8)
     keep_contexts(model)
     model.static = True
-    model.capture = (lambda: capture) if capture else None
+    model.captures = Captures(lambda: capture) if capture else None
     return model
 
 
@@ -70,13 +70,13 @@ def test_nothing_is_tried_where_nothing_is_captured() -> None:
     model = toy(None)
     model.start = None  # type: ignore[method-assign, assignment]  # no race begins
     try_captures(model)
-    assert model.uncaptured == {}
+    assert model.captures is None
 
 
 def test_lanes_that_do_the_same_stay_captured() -> None:
     model = toy(capture_toy)
     try_captures(model)
-    assert model.uncaptured == {}
+    assert model.captures.without == {}
     assert machine_of(model).endswith("CUDA graphs")
 
 
@@ -92,10 +92,10 @@ def test_lanes_that_cannot_be_captured_are_known_before_they_race(
 ) -> None:
     model = toy(capture)
     try_captures(model)
-    assert list(model.uncaptured) == TRIED
+    assert list(model.captures.without) == TRIED
     # By rows, what the graph of another step leaves is so wrong that it raises.
-    assert all(words in why for name, why in model.uncaptured.items() if name not in BY_ROWS)
-    assert f"SJD-PAC runs without CUDA graphs: {model.uncaptured['sjd-pac']}" in caplog.text
+    assert all(words in why for name, why in model.captures.without.items() if name not in BY_ROWS)
+    assert f"SJD-PAC runs without CUDA graphs: {model.captures.without['sjd-pac']}" in caplog.text
     assert machine_of(model).endswith(f"CUDA graphs but for {len(TRIED)} decoders")
 
 
@@ -106,12 +106,12 @@ def test_a_lane_whose_graphs_take_more_memory_race_by_race_runs_without(
     monkeypatch.setattr(captures, "allocated", lambda device: next(taken))
     model = toy(capture_toy)
     try_captures(model)
-    assert model.uncaptured["ar"] == "its graphs take 1024 MiB more in every race"
+    assert model.captures.without["ar"] == "its graphs take 1024 MiB more in every race"
 
 
 def test_one_that_could_not_be_captured_is_named_with_the_machine() -> None:
     model = toy(capture_toy)
-    model.uncaptured["gsd"] = "no matter"
+    model.captures.without["gsd"] = "no matter"
     assert machine_of(model).endswith("CUDA graphs but for GSD")
 
 
@@ -127,7 +127,7 @@ def test_a_race_goes_on_where_capturing_fails_in_the_middle_of_it(
 
     model = toy(capture)
     assert steps(model) == steps(toy(None))
-    assert name in model.uncaptured
+    assert name in model.captures.without
     taken = model.slots.take()
     assert taken.graphs is None, "of a lost stream nothing is kept"
 
@@ -146,7 +146,7 @@ def test_a_device_that_goes_away_ends_the_lane_and_is_no_fault_of_its_graphs() -
     frames = list(race_of(model, [Lane("sjd")], "a prompt", 7))
     assert frames[-1].state is LaneState.FAILED
     assert frames[-1].failure is Failure.DEVICE_LOST
-    assert model.uncaptured == {}
+    assert model.captures.without == {}
 
 
 def test_where_memory_is_short_a_lane_goes_on_without_graphs_in_this_race_alone() -> None:
@@ -156,4 +156,4 @@ def test_where_memory_is_short_a_lane_goes_on_without_graphs_in_this_race_alone(
     model = toy(short)
     frames = list(race_of(model, [Lane("sjd")], "a prompt", 7))
     assert frames[-1].state is LaneState.FINISHED
-    assert model.uncaptured == {}
+    assert model.captures.without == {}

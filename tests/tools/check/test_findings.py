@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from engine.failures import Failure
+from engine.graphs import Captures
 from engine.models.body import BodyModel
 from engine.trace import Frame, LaneState
 from tests.engine.race.test_captures import Captured, raises
@@ -29,7 +30,7 @@ def small(device: torch.device = CPU, dtype: torch.dtype = torch.float32) -> Bod
 def captured(fake: Callable[[Callable[[], Any]], Captured] | None) -> Subject:
     model = small()
     model.static = True
-    model.capture = (lambda: fake) if fake else None
+    model.captures = Captures(lambda: fake) if fake else None
     return Subject(model, small)
 
 
@@ -126,10 +127,10 @@ def test_a_captured_step_that_waits_is_a_fault(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(
         steps,
         "one_step",
-        lambda model, name: (where.get(name, []) if model.capture else [], counts),
+        lambda model, name: (where.get(name, []) if model.captures else [], counts),
     )
     subject = on_gpu()
-    subject.model.capture = lambda: capture
+    subject.model.captures = Captures(lambda: capture)
     found = {
         (each.figures["lane"], each.figures["way"]): each for each in steps.check_steps(subject)
     }
@@ -137,7 +138,7 @@ def test_a_captured_step_that_waits_is_a_fault(monkeypatch: pytest.MonkeyPatch) 
     assert waits.outcome is Grade.FAULT
     assert "the host waits 2 times, once at its end and in window.py, line 3" in waits.words
     assert found["ar", "eager"].outcome is found["ar", "captured"].outcome is Grade.GOOD
-    subject.model.uncaptured["sjd"] = "a capture that failed"
+    subject.model.captures.without["sjd"] = "a capture that failed"
     assert of_lane(steps.check_steps(subject), "sjd").outcome is Grade.GOOD, "nor need it be fast"
 
 
