@@ -39,6 +39,18 @@ def lines_of(file: str, function: str) -> int:
     return (node.end_lineno or 0) - node.lineno + 1
 
 
+def code_lines(file: Path) -> int:
+    """Those that are neither empty nor a comment, without docstrings."""
+    text = file.read_text("utf-8")
+    lines = {n for n, line in enumerate(text.splitlines(), 1) if re.match(r"\s*[^\s#]", line)}
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(
+            node
+        ):
+            lines -= set(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
+    return len(lines)
+
+
 def shared_names() -> list[str]:
     """Public classes and functions that several modules define."""
     homes = defaultdict[str, set[Path]](set)
@@ -73,17 +85,14 @@ def measures() -> dict[str, object]:
         ),
         "pad_end": found(r"pad_end\("),
         "set to None with type: ignore": found(r"= None  # type: ignore"),
-        "lines of the engine": sum(
-            len(p.read_text("utf-8").splitlines()) for p in sources("engine")
-        ),
+        "lines of code of the engine": sum(map(code_lines, sources("engine"))),
         "public methods of ImageModel": sum(m.name[0] != "_" for m in methods(model)),
         "uses of .static": found(r"\.static\b"),
         "lines of steps": lines_of("engine/decoders/window.py", "steps"),
         "lines of the judge's _steps": lines_of("tools/judge/enumeration.py", "_steps"),
         "private parts of the loop called by the judge": found(STAGES, "tools/judge"),
-        "lines of recorder.py and collect.py": sum(
-            len((ROOT / "engine/decoders" / f"{name}.py").read_text("utf-8").splitlines())
-            for name in ("recorder", "collect")
+        "lines of code of recorder.py and collect.py": sum(
+            code_lines(ROOT / "engine/decoders" / f"{name}.py") for name in ("recorder", "collect")
         ),
         "names that several modules define": shared_names(),
     }

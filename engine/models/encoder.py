@@ -22,7 +22,7 @@ from engine.models.embedded.networks import EmbeddedVQ, read_network
 from engine.models.families import chameleon, janus, llamagen
 from engine.models.families.llamagen_weights import vq_key
 from engine.models.supply.card import WEIGHTS, ModelCard
-from engine.models.supply.weights import fit, read_weights
+from engine.models.supply.weights import fill, read_weights
 
 # Reads an encoder from the folders of a model's parts: pixels [B, 3, H, W] in -1 .. 1 to codes
 # [B, h, w].
@@ -71,7 +71,7 @@ def _normalised(config: JanusVQVAEConfig, state: dict[str, Tensor]) -> Callable[
     with torch.device("meta"):
         vq = JanusVQVAE(config)
     del vq.decoder, vq.post_quant_conv
-    fit(vq, state, drop=("decoder.", "post_quant_conv.", "quantize.codebook_used"))
+    fill(vq, state, drop=("decoder.", "post_quant_conv.", "quantize.codebook_used"))
     vq.float().eval()
 
     def encoded(pixels: Tensor) -> Tensor:
@@ -92,7 +92,7 @@ def _chameleon(card: ModelCard, folders: Mapping[str, Path]) -> Callable[[Tensor
     state = {
         key.removeprefix(prefix): tensor for key, tensor in read_weights(folders["vq"]).items()
     }
-    fit(vq, state, drop=("decoder.", "post_quant_conv."))
+    fill(vq, state, drop=("decoder.", "post_quant_conv."))
     vq.float().eval()
     token_of = torch.tensor(chameleon.codes_in_order(settings)).argsort()
     return lambda pixels: token_of[vq.encode(pixels).image_tokens]

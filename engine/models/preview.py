@@ -16,8 +16,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from engine.models.supply.card import ModelError
-from engine.models.supply.weights import fit as fill
-from engine.models.supply.weights import read_weights
+from engine.models.supply.weights import fill, read_weights
 
 WIDTH, LAYERS = 64, 4  # channels of the convolutions, and how many tokens away they see
 FILE = "model.safetensors"

@@ -60,7 +60,7 @@ def unpack_table(packed: dict[str, Any], cells: np.ndarray, codes: int, room: Ro
     positions[table.in_sequence] = table.positions
     table = replace(table, positions=positions)
     check_refs(table)
-    table = replace(table, positions=residuals.restored(table))
+    table = replace(table, positions=residuals.positions_of(table))
     check_positions(table, cells, codes)
     table = replace(table, rejections=rejections.restored(stored, table))
     check_details(table, codes)

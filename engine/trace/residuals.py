@@ -25,7 +25,7 @@ def residuals(table: StepTable) -> np.ndarray:
     return left
 
 
-def restored(table: StepTable) -> np.ndarray:
+def positions_of(table: StepTable) -> np.ndarray:
     """The rows of `positions` from a table that has their residuals, and has passed
     `check_refs`."""
     rows = table.positions.copy()

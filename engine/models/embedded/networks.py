@@ -16,7 +16,7 @@ from transformers.models.llama.modeling_llama import (
     LlamaRotaryEmbedding,
 )
 
-from engine.models.supply.weights import fit, read_weights
+from engine.models.supply.weights import fill, read_weights
 from engine.reader.scene import SIDE
 
 Network = TypeVar("Network", bound=PreTrainedModel)
@@ -29,7 +29,7 @@ def read_network(kind: type[Network], folder: Path, dtype: torch.dtype) -> Netwo
     config = kind.config_class.from_pretrained(folder)
     with torch.device("meta"):
         network = kind(config).to(dtype)
-    fit(network, read_weights(folder))
+    fill(network, read_weights(folder))
     for name, module in list(network.named_modules()):
         if isinstance(module, LlamaRotaryEmbedding):  # no file holds its angles
             network.set_submodule(name, LlamaRotaryEmbedding(config))

@@ -36,7 +36,7 @@ from engine.models.context import Prompt
 from engine.models.families.chameleon_vq import ChameleonDecoder
 from engine.models.families.lantern_drafter import chameleon_drafter
 from engine.models.supply.card import ModelCard, ModelError
-from engine.models.supply.weights import fit, read_tokenizer, read_weights, require_file
+from engine.models.supply.weights import fill, read_tokenizer, read_weights, require_file
 from engine.settings import SettingError
 
 BOS, PAD, END_OF_TURN = "<s>", "<pad>", "<reserved08706>"
@@ -95,7 +95,7 @@ class ChameleonModel(BodyModel):
         if folders is None:
             network.apply(network._init_weights)
         else:
-            fit(
+            fill(
                 network,
                 _cut_head(read_weights(folders["model"]), settings, bpe),
                 drop=("model.vqmodel.",),

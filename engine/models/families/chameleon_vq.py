@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from transformers import ChameleonVQVAEConfig, JanusVQVAEConfig
 from transformers.models.janus.modeling_janus import JanusVQVAEDecoder
 
-from engine.models.supply.weights import fit
+from engine.models.supply.weights import fill
 
 
 class ChameleonDecoder(nn.Module):
@@ -36,7 +36,7 @@ class ChameleonDecoder(nn.Module):
     def load(self, state: dict[str, Tensor]) -> None:
         """Loads the VQGAN's published weights without its encoder's. Raises ModelError as `fit`
         does."""
-        fit(self, state, self._key)
+        fill(self, state, self._key)
 
     def reorder(self, order: Tensor) -> None:
         """Permutes the codebook: code i becomes what code order[i] was; order [V]."""

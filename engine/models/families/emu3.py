@@ -25,7 +25,7 @@ from transformers.models.emu3.modeling_emu3 import Emu3ImageVocabularyMapping
 from engine.models.body import BodyModel
 from engine.models.context import Prompt
 from engine.models.supply.card import ModelCard, ModelError
-from engine.models.supply.weights import fit, randomise, read_weights, require_file
+from engine.models.supply.weights import fill, randomise, read_weights, require_file
 from engine.settings import SettingError
 
 # From image_generation.py of baaivision/Emu3, where the second is the unconditional row's text.
@@ -109,7 +109,7 @@ class Emu3Model(BodyModel):
         if folder is None:
             randomise(network)
         else:
-            fit(network, _visual_rows(read_weights(folder), ids[:-1], self.config), _key)
+            fill(network, _visual_rows(read_weights(folder), ids[:-1], self.config), _key)
         self.body, self.output, self.vq = network.body, network.output, network.vq
         self.codebook = self.vq.quantize.embedding.weight
         height, width = card.grid

@@ -29,7 +29,7 @@ from engine.models.body import BodyModel
 from engine.models.context import Prompt
 from engine.models.supply.card import ModelCard, ModelError
 from engine.models.supply.device import loading_device
-from engine.models.supply.weights import fit, randomise, read_tokenizer, read_weights, require_file
+from engine.models.supply.weights import fill, randomise, read_tokenizer, read_weights, require_file
 from engine.settings import SettingError
 
 BEGIN, IMAGE, PAD = "<｜begin▁of▁sentence｜>", "<begin_of_image>", "<｜▁pad▁｜>"
@@ -89,7 +89,7 @@ class JanusModel(BodyModel):
         if folders is None:
             randomise(network)
         else:
-            fit(network, read_weights(folders["model"]), drop=UNUSED)
+            fill(network, read_weights(folders["model"]), drop=UNUSED)
         # normalised, as the VQ decoder sees it
         self.codebook = F.normalize(
             network.model.vqmodel.quantize.embedding.weight.detach(), dim=-1

@@ -33,7 +33,7 @@ from engine.models.context import BodyContext
 from engine.models.eagle import EagleDrafter
 from engine.models.families.llamagen_weights import pairs_apart
 from engine.models.supply.card import ModelError
-from engine.models.supply.weights import AGAIN, fit, read_weights, require_file
+from engine.models.supply.weights import AGAIN, fill, read_weights, require_file
 
 _OWN = ("intermediate_size", "rms_norm_eps")  # may be other than the target's
 _SHARED = ("hidden_size", "num_attention_heads", "num_key_value_heads")
@@ -164,6 +164,6 @@ def _read(folder: Path) -> dict[str, Tensor]:
 
 def _fitted(network: LanternNetwork, state: dict[str, Tensor], model: BodyModel) -> LanternNetwork:
     """The network with these weights, where and as the target is. Raises ModelError."""
-    fit(network.to(model.dtype), state)
+    fill(network.to(model.dtype), state)
     network.rotary = model.body.rotary_emb
     return network.to(model.device).eval().requires_grad_(False)

@@ -38,7 +38,7 @@ from engine.models.families.llamagen_weights import (
     vq_key,
 )
 from engine.models.supply.card import ModelCard
-from engine.models.supply.weights import fit, read_tokenizer, read_weights
+from engine.models.supply.weights import fill, read_tokenizer, read_weights
 
 __all__ = ["LlamaGenModel", "config"]
 
@@ -73,9 +73,9 @@ class LlamaGenBody(BodyModel):
         self.vq = new_network(lambda: LlamaGenVQ(sizes.vq), device, wide, self.random)
         if folders is not None:
             stored = read_weights(folders["vq"] / card.source_of("vq").files[0])
-            fit(self.vq, stored, vq_key, VQ_UNUSED)
+            fill(self.vq, stored, vq_key, VQ_UNUSED)
             stored = read_weights(folders["gpt"] / card.source_of("gpt").files[0])
-            fit(self.network, split_qkv(stored, sizes.gpt), gpt_key, GPT_UNUSED)
+            fill(self.network, split_qkv(stored, sizes.gpt), gpt_key, GPT_UNUSED)
         self.body = self.network.model
         self.caption_slots = sizes.gpt.caption_slots
         rope = Rope2D(card.grid, sizes.gpt.head_dim, self.caption_slots, wide)
@@ -118,7 +118,7 @@ class LlamaGenModel(LlamaGenBody):
         self.tokenizer = None
         if folders is not None:
             self.tokenizer = _tokenizer(folders["text"], self.caption_slots)
-            fit(self.text, read_weights(folders["text"]), text_key, TEXT_UNUSED)
+            fill(self.text, read_weights(folders["text"]), text_key, TEXT_UNUSED)
             if "drafter" in folders:
                 self.drafter = llamagen_drafter(self, folders["drafter"])
 

@@ -33,7 +33,7 @@ from engine.models.supply.card import ModelCard, ModelError
 from engine.models.supply.device import loading_device
 from engine.models.supply.weights import (
     AGAIN,
-    fit,
+    fill,
     randomise,
     read_tokenizer,
     read_weights,
@@ -116,7 +116,7 @@ class SimpleARModel(BodyModel):
             self.vq: nn.Module = _LinearDecoder(self.codebook)
         else:
             self.vq = _read_decoder(folders["vq"] / card.source_of("vq").files[0], device)
-            fit(network, read_weights(folders["model"]))
+            fill(network, read_weights(folders["model"]))
         self.network = network.to(device)
         self.body = network.model
 

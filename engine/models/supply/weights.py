@@ -153,7 +153,7 @@ def _read_folder(folder: Path) -> dict[str, Tensor]:
     return state
 
 
-def fit(
+def fill(
     module: nn.Module,
     state: dict[str, Tensor],
     rename: Callable[[str], str | None] | None = None,

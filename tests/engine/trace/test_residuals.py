@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from engine.decoders import DECODERS, WHOLE
 from engine.trace import StepTable
-from engine.trace.residuals import EXPECTED, residuals, restored
+from engine.trace.residuals import EXPECTED, positions_of, residuals
 from engine.trace.rows import Source
 from engine.trace.shares import NONE, ONE
 from tools.judge.toys import Toy
@@ -29,7 +29,7 @@ SJD = raced("sjd")
 def test_rows_are_restored_from_their_residuals(name: str) -> None:
     table = raced(name)
     stored = residuals(table)
-    assert restored(replace(table, positions=stored)).tobytes() == table.positions.tobytes()
+    assert positions_of(replace(table, positions=stored)).tobytes() == table.positions.tobytes()
     for field in set(stored.dtype.names or ()) - set(EXPECTED):
         assert (stored[field] == table.positions[field]).all()
 
@@ -41,7 +41,7 @@ def test_any_rows_at_all_are_restored(seed: int) -> None:
     positions = drawn.view(SJD.positions.dtype)
     positions["refs"] = SJD.positions["refs"]
     table = replace(SJD, positions=positions)
-    again = restored(replace(table, positions=residuals(table)))
+    again = positions_of(replace(table, positions=residuals(table)))
     assert again.tobytes() == positions.tobytes()
 
 

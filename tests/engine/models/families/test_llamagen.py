@@ -19,7 +19,7 @@ from engine.models.families.llamagen_weights import (
     vq_key,
 )
 from engine.models.supply.card import CARDS
-from engine.models.supply.weights import fit
+from engine.models.supply.weights import fill
 from tests.engine.models.families import LLAMAGEN
 from tests.engine.models.families.llamagen import SIZES, SLOTS, gpt_shapes, vq_shapes
 from tests.engine.models.families.tiny import CPU
@@ -49,9 +49,9 @@ def test_the_published_layout_goes_in_whole_at_true_size(name: str) -> None:
     with torch.device("meta"):
         network, vq = LlamaGenNetwork(sizes.gpt), LlamaGenVQ(sizes.vq)
         stored = {key: torch.empty(shape) for key, shape in gpt_shapes(sizes.gpt).items()}
-        fit(network, split_qkv(stored, sizes.gpt), gpt_key, GPT_UNUSED)
+        fill(network, split_qkv(stored, sizes.gpt), gpt_key, GPT_UNUSED)
         stored = {key: torch.empty(shape) for key, shape in vq_shapes(sizes.vq).items()}
-        fit(vq, stored, vq_key, VQ_UNUSED)
+        fill(vq, stored, vq_key, VQ_UNUSED)
     assert 2 ** (len(sizes.vq.channel_multiplier) - 1) == 16
     assert sizes.gpt.head_dim == 64
     stage = {"llamagen-256": "1_256", "llamagen-512": "2_512"}[name]

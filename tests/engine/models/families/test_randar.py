@@ -24,7 +24,7 @@ from engine.models.families.llamagen_weights import (
     split_qkv,
 )
 from engine.models.supply.card import CARDS
-from engine.models.supply.weights import fit
+from engine.models.supply.weights import fill
 from engine.settings import Sampling
 from tests.engine.models.families import RANDAR
 from tests.engine.models.families.llamagen import SIDE, gpt_shapes, layers
@@ -197,5 +197,5 @@ def test_the_published_layout_goes_in_whole_at_true_size() -> None:
     shapes = gpt_shapes(sizes.gpt) | {"pos_instruct_embeddings": (1, sizes.gpt.hidden_size)}
     with torch.device("meta"):
         stored = {key: torch.empty(shape) for key, shape in shapes.items()}
-        fit(RandARNetwork(sizes.gpt), split_qkv(stored, sizes.gpt), gpt_key, GPT_UNUSED)
+        fill(RandARNetwork(sizes.gpt), split_qkv(stored, sizes.gpt), gpt_key, GPT_UNUSED)
     assert (sizes.gpt.head_dim, sizes.gpt.num_hidden_layers) == (64, 24)

@@ -13,7 +13,7 @@ from safetensors.torch import save, save_file
 from torch import Tensor, nn
 
 from engine.models.supply.card import ModelError
-from engine.models.supply.weights import check_sums, fit, read_weights
+from engine.models.supply.weights import check_sums, fill, read_weights
 
 
 def state(seed: int = 0) -> dict[str, Tensor]:
@@ -133,7 +133,7 @@ def test_files_are_compared_with_their_digests(tmp_path: Path) -> None:
 
 def test_a_state_that_fits_is_copied_in_the_modules_dtype() -> None:
     module = nn.Linear(2, 3).to(torch.bfloat16)
-    fit(module, state())
+    fill(module, state())
     assert module.weight.dtype is torch.bfloat16
     assert torch.equal(module.weight, state()["weight"].bfloat16())
     assert torch.equal(module.bias, state()["bias"].bfloat16())
@@ -147,14 +147,14 @@ def test_keys_are_renamed_left_out_and_dropped() -> None:
     def rename(key: str) -> str | None:
         return None if key.startswith("old") else key.removeprefix("gpt.")
 
-    fit(module, stored, rename, drop=["codebook"])
+    fill(module, stored, rename, drop=["codebook"])
     assert equal(dict(module.state_dict()), state())
 
 
 def test_a_module_on_the_meta_device_takes_the_tensors() -> None:
     with torch.device("meta"):
         module = nn.Linear(2, 3, dtype=torch.float16)
-    fit(module, state())
+    fill(module, state())
     assert module.weight.device.type == "cpu"
     assert torch.equal(module.weight, state()["weight"].half())
 
@@ -162,7 +162,7 @@ def test_a_module_on_the_meta_device_takes_the_tensors() -> None:
 def test_one_name_of_a_tied_weight_is_enough() -> None:
     module = nn.ModuleDict({name: nn.Linear(2, 2, bias=False) for name in ("inner", "outer")})
     module["outer"].weight = module["inner"].weight
-    fit(module, {"inner.weight": torch.eye(2)})
+    fill(module, {"inner.weight": torch.eye(2)})
     assert torch.equal(module["outer"].weight, torch.eye(2))
 
 
@@ -181,5 +181,5 @@ def test_the_first_key_that_does_not_fit_is_named_and_nothing_is_copied(
     before = {key: tensor.clone() for key, tensor in module.state_dict().items()}
     stored = {key: tensor for key, tensor in (state() | change).items() if tensor is not None}
     with pytest.raises(ModelError, match=message):
-        fit(module, stored)
+        fill(module, stored)
     assert equal(dict(module.state_dict()), before)
