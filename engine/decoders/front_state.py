@@ -31,20 +31,22 @@ class Pace(NamedTuple):
 
 
 class _Laid(NamedTuple):
-    """A pass: its fronts, their table in NumPy, in one tensor and in tensors of the host, and the
-    window row of each front's root."""
+    """A pass: its fronts, their table in NumPy, in one tensor and in tensors of the host, the
+    window row of each front's root, the position that each row asks for, and which rows may commit
+    it."""
 
     fronts: tuple[Front, ...]
     numbers: FrontTable[np.ndarray]
     flat: Tensor
     table: FrontTable[Tensor]
     roots: tuple[int, ...]
+    asked: tuple[int, ...]
+    there: frozenset[int]
 
 
 class FrontState(DecodeState):
     """Positions are in raster order: `tokens` of those that are not committed mean nothing.
-    `counts` is how many tokens each row has, `fronts` and `table` what the next pass reads, `roots`
-    the window row of each front's root."""
+    `counts` is how many tokens each row has, `table` what the next pass reads."""
 
     def __init__(self, decoder: Decoder, prompt: str, seed: int) -> None:
         self._pace: Pace = decoder.pace  # type: ignore[attr-defined]
@@ -63,11 +65,20 @@ class FrontState(DecodeState):
         length, static = self.plan.length, self.model.static
         before = self.counts, self._read, tuple(left.items())
         laid = _laid(fronts, *before, self._pace, self.plan.stride, length, static=static)
-        self.fronts, self.numbers, self.roots = laid.fronts, laid.numbers, laid.roots
-        self.table = laid.table
+        self._pass, self.table = laid, laid.table
         if static or self.n.device.type != "cpu":
             flat = to_device(laid.flat, self.n.device)  # one copy
             self.table = _views(self.slot.place("table", flat), laid.numbers)
+
+    @property
+    def fronts(self) -> tuple[Front, ...]:
+        """Those of the next pass."""
+        return self._pass.fronts
+
+    @property
+    def numbers(self) -> FrontTable[np.ndarray]:
+        """`table`, as the host knows it."""
+        return self._pass.numbers
 
     def _draw(self, purpose: Purpose, rows: int, count: int) -> Tensor:
         """The numbers of each row's position, by a reader for each row of the picture: they advance
@@ -91,10 +102,7 @@ class FrontState(DecodeState):
 
     def _after(self, path: Sequence[int]) -> tuple[int, ...]:
         """How many tokens each row has once the positions of these window rows are committed."""
-        counts = list(self.counts)
-        for position in self.numbers.asked[path].tolist():
-            counts[position // self.plan.stride] += 1
-        return tuple(counts)
+        return _counts(self.counts, tuple(self._pass.asked[row] for row in path), self.plan.stride)
 
     def known_until(self, path: Sequence[int]) -> int:
         stride = self.plan.stride
@@ -104,7 +112,7 @@ class FrontState(DecodeState):
     def kept(self, path: Sequence[int]) -> list[int]:
         """The window rows that stay in the cache: those behind which a token was committed, but for
         a borrowed root, and that of a row that has ended."""
-        roots = list(zip(self.roots, self.fronts, strict=False))
+        roots = list(zip(self._pass.roots, self.fronts, strict=False))
         borrowed = {row for row, front in roots if front.borrows}
         ended = {row for row, front in roots if front.closing}
         return sorted((set(path) - borrowed) | ended)
@@ -115,12 +123,11 @@ class FrontState(DecodeState):
         self.tokens[verification.places[:count]] = verification.tokens[:count]
         self.drafts = self.fixed("drafts", verification.tokens)
         self.q, self.path = self.fixed("q", verification.q), path
-        asked, stride = self.numbers.asked, self.plan.stride
-        self._committed += asked[path].tolist()
+        asked, stride = self._pass.asked, self.plan.stride
+        self._committed += [asked[row] for row in path]
         # The verification has the committed rows first, then the others.
-        places = np.flatnonzero(self.numbers.place < self.plan.length)
-        others = sorted(set(places.tolist()) - set(path))
-        left = {int(asked[row]): count + n for n, row in enumerate(others)}
+        others = sorted(self._pass.there.difference(path))
+        left = {asked[row]: count + n for n, row in enumerate(others)}
         self.counts = self._after(path)
         for front in self.fronts:
             row, column = divmod(front.start, stride)
@@ -158,7 +165,17 @@ def _laid(
     numbers = table_of(found, dict(left), length, *shape)
     flat = torch.from_numpy(np.concatenate([part.ravel() for part in numbers]))
     roots = tuple(np.flatnonzero(numbers.number == 0).tolist())
-    return _Laid(found, numbers, flat, _views(flat, numbers), roots)
+    there = frozenset(np.flatnonzero(numbers.place < length).tolist())
+    asked = tuple(numbers.asked.tolist())
+    return _Laid(found, numbers, flat, _views(flat, numbers), roots, asked, there)
+
+
+@functools.lru_cache(maxsize=1024)
+def _counts(before: tuple[int, ...], positions: tuple[int, ...], stride: int) -> tuple[int, ...]:
+    counts = list(before)
+    for position in positions:
+        counts[position // stride] += 1
+    return tuple(counts)
 
 
 def _views(flat: Tensor, numbers: FrontTable[np.ndarray]) -> FrontTable[Tensor]:

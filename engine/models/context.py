@@ -163,7 +163,7 @@ class BodyContext:
     def close(self) -> None:
         self.hidden = self.prompt_hidden = self.drafter_cache = None
         self.drafted = self.branches = None
-        self.cache = None  # type: ignore[assignment]  # a closed context is not used again
+        del self.cache  # a closed context is not used again
 
 
 class AheadContext(BodyContext):

@@ -33,7 +33,7 @@ Joint = dict[tuple[int, ...], float]  # by the token ids at a plan's positions
 CLOSE = 1e-12  # rounding in float64, of a probability
 # Of a state, what is the same throughout a decode, or follows from the committed tokens.
 _GIVEN = {"model", "plan", "ctx", "noise", "slot", "forced_ids", "_offsets", "_noise"}
-_LAID = {"fronts", "numbers", "table", "roots"}  # what a step replaces, and changes nowhere
+_LAID = {"_pass", "table"}  # what a step replaces, and changes nowhere
 
 
 class TooManyOutcomes(Exception):
@@ -262,11 +262,13 @@ def _committed(
 def _passed(window: Window, v: Verification, count: int) -> bool | None:
     """Whether the draft of a window with one passed its test; None of other windows."""
     if v.places is None:
-        return count > 1 if window.nodes is None and len(window.drafts) == 2 else None
-    assert v.drafts is not None
-    drafted = settled(v.drafts) >= 0
-    only = bool(drafted[0]) and int(drafted.sum()) == 1
-    return int(v.status[0]) == Status.ACCEPTED if only else None
+        only = window.nodes is None and len(window.drafts) == 2
+    else:
+        assert v.drafts is not None
+        drafted = settled(v.drafts) >= 0
+        only, count = bool(drafted[0]) and int(drafted.sum()) == 1, 1
+    # A rule need not commit the token behind an accepted draft.
+    return count > 1 or int(settled(v.status)[0]) == Status.ACCEPTED if only else None
 
 
 def _settled_proposal(made: tuple[DecodeState, Window, Rows]) -> tuple[DecodeState, Window, Rows]:

@@ -14,6 +14,7 @@ import pytest
 
 from engine import decoders
 from engine.decoders.ar import VanillaAR
+from engine.decoders.assd import ASSD
 from engine.decoders.base import Badge, Decoder
 from engine.decoders.fpi import FixedPoint
 from engine.decoders.gsd import GSD
@@ -22,6 +23,7 @@ from engine.decoders.relaxed import RelaxedSJD
 from engine.decoders.sjd import SJD
 from engine.decoders.verdict import Counterexample, Outcome, Verdict
 from engine.decoders.window import WindowDecoder
+from engine.models.base import planned
 from engine.settings import Settings
 from tests.tools.judge.rules import OneByOne, Rule
 from tests.tools.judge.test_checks import GlobalTorch, Idle
@@ -34,6 +36,7 @@ from tools.judge.counterexample import counterexample, true_shift
 from tools.judge.enumeration import CLOSE, enumerated, exactly
 from tools.judge.judge import judge
 from tools.judge.sampling import sample_pictures
+from tools.judge.toys import InfillToy, infilling
 
 EXAMPLES = Path(decoders.__file__).parents[2] / "examples" / "decoders"
 exact = exactly()
@@ -207,6 +210,16 @@ def test_another_acceptance_than_is_recorded_fails_a_check() -> None:
     assert (wrong.passed, right.passed) == (False, True)
     assert "off by 0." in wrong.words
     assert with_settings(Misrecorded, settings).outcome is Outcome.LOSSLESS
+
+
+@exact
+def test_a_draft_is_accepted_whether_or_not_the_token_behind_it_is_committed() -> None:
+    """ASSD's pass over one draft commits no more than that, or what replaces it."""
+    model = InfillToy((2, 2), 2)
+    model, plan = planned(model, infilling([True, True, True, False], "raster", 2))
+    found = enumerated(ASSD(model, ASSD.Settings(k=2), plan=plan))
+    assert found.seen["accepted"] > 0
+    assert found.misrecorded < CLOSE
 
 
 # One verdict, again
