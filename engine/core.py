@@ -171,6 +171,6 @@ class Turn(NamedTuple):
 
 
 def _fit(words: str, **columns: Tensor) -> None:
-    if len(set(map(len, columns.values()))) > 1:
+    if len({column.shape[0] for column in columns.values()}) > 1:  # faster than their len()
         sizes = ", ".join(f"{name} {list(column.shape)}" for name, column in columns.items())
         raise ContractError(f"{words}: {sizes}")
