@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Iterable
 from typing import Any
@@ -157,6 +158,15 @@ def test_stop_ends_the_race_after_the_step_in_progress() -> None:
     assert len(frames) == 2 * len(ALL) + 5
     assert [frame.state for frame in frames[-len(ALL) :]] == [LaneState.STOPPED] * len(ALL)
     assert model.given == model.back
+
+
+def test_a_full_collection_in_a_race_does_not_look_at_what_was_there_before() -> None:
+    """It would be charged to a lane."""
+    race = iter(race_of(Toy(), [Lane("ar")], "a prompt"))
+    next(race)
+    assert gc.get_freeze_count() > 10_000
+    race.close()
+    assert gc.get_freeze_count() == 0
 
 
 def test_stop_from_another_thread_and_before_the_first_frame() -> None:
