@@ -72,7 +72,7 @@ class Observation:
 class Found(NamedTuple, Generic[Numbers]):
     """What is recorded of steps: tensors of the device, then arrays of the host."""
 
-    kept: Numbers  # bool [R], which rows are recorded; a step's are its first
+    kept: Numbers  # bool [R]: as many of a step's first rows are recorded
     position: Numbers  # [R]
     whole: Numbers  # draft or -1, token, status [R, 3]
     shares: Numbers  # [R, SHARES]

@@ -106,7 +106,7 @@ class DecodeState:
 
     def _drawn(self, purpose: Purpose, rows: int, count: int) -> Tensor:
         """This step's numbers. With static shapes they stand at the same address in every step."""
-        if not self.model.static:
+        if not self.slot.keeps:
             return self._draw(purpose, rows, count)
         key = purpose, rows, count
         if key not in self._noise:

@@ -62,7 +62,7 @@ class FrontState(DecodeState):
 
     def _lay(self, left: dict[int, int]) -> None:
         """The next pass; `left` as in `table_of`."""
-        length, static = self.plan.length, self.model.static
+        length, static = self.plan.length, self.slot.keeps
         before = self.counts, self._read, tuple(left.items())
         laid = _laid(fronts, *before, self._pace, self.plan.stride, length, static=static)
         self._pass, self.table = laid, laid.table

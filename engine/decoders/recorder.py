@@ -46,7 +46,7 @@ class StepRecorder:
 
     def __init__(self, rule: Rule, state: DecodeState) -> None:
         self._rule, self._state = rule, state
-        self._at_once = state.model.static or state.n.device.type != "cpu"
+        self._at_once = state.slot.keeps or state.n.device.type != "cpu"
         # Of each position the likeliest tokens of its latest p and their shares; 0 at first.
         self._latest = np.zeros((state.plan.length, 2 * TOP), "<u2")
         self._tables: list[StepTable] = []  # of the steps so far
@@ -75,7 +75,7 @@ class StepRecorder:
         no number."""
         state = self._state
         start, micros = state.frontier - count, seconds.micros
-        self._check(seen, verification, start, count)
+        self._check(seen, start, count)
         row = step_row(state.step, window_rows, 0, count, state.drafter_passes, micros, False)
         with self._lock:
             number = len(self._tables) + len(self._pending)
@@ -92,17 +92,14 @@ class StepRecorder:
             self._put_together()
         del self._state, self._rule
 
-    def _check(
-        self, seen: Observation | Packed, verification: Verification, start: int, count: int
-    ) -> None:
+    def _check(self, seen: Observation | Packed, start: int, count: int) -> None:
         if isinstance(seen, Packed):
             likeliest = seen.read().shares[:, SHARES.index("top1")]
         else:
             likeliest = seen.verification.p.numpy()[:, 0]  # of a row all are numbers, or none is
         unknown = np.isnan(likeliest[:count])
         if unknown.any():
-            row, places = int(unknown.argmax()), verification.places
-            position = start + row if places is None else int(places[row])
+            position = int(self._state.commit_order()[start + int(unknown.argmax())])
             raise ModelError(
                 f"The model's probabilities at position {position} are not numbers: in float16"
                 " something in it overflows (load it in bfloat16 or float32), in those a file of"
@@ -159,9 +156,10 @@ def _rows_of(
     """The step table of steps that follow one another; `latest`, as of StepRecorder, is brought up
     to date. `fronts`: whether the positions of a step need not."""
     sizes = np.array([each.rows for each in made])
-    first, keep = np.cumsum(sizes) - sizes, found.kept
+    first = np.cumsum(sizes) - sizes
     steps = np.concatenate([each.step for each in made])
-    steps["positions"] = np.add.reduceat(keep, first, dtype=int)
+    steps["positions"] = np.add.reduceat(found.kept, first, dtype=int)
+    keep = np.arange(sizes.sum()) < (first + steps["positions"]).repeat(sizes)
     steps["rejected"] = found.replaced
     position = found.position[keep]
     places = np.zeros(len(position) if fronts else 0, DTYPES["places"])

@@ -13,14 +13,15 @@ from engine.models.cache import WindowCache
 
 class Slot:
     """Caches, tensors that keep their address, and the graphs that were captured with both. Caches
-    serve any lane, tensors and graphs the one that made them, as often as it comes back."""
+    serve any lane, tensors and graphs the one that made them, as often as it comes back. `keeps`:
+    whether its lane has such tensors, as with static shapes."""
 
     def __init__(self) -> None:
         self.graphs: Graphs | None = None
         self._caches: dict[str, WindowCache] = {}
         self._places: dict[Hashable, Tensor] = {}
         self._owner: Hashable = None
-        self._owned = False
+        self.keeps = False
 
     @property
     def bytes(self) -> int:
@@ -30,14 +31,14 @@ class Slot:
     def enter(self, lane: Hashable) -> None:
         """Begins a lane. Equal keys stand for lanes whose steps are the same operations on places
         of the same shapes; None for one that keeps nothing but the caches."""
-        self._owned = lane is not None
-        if self._owned and lane != self._owner:
+        self.keeps = lane is not None
+        if self.keeps and lane != self._owner:
             self._owner = lane
             self._forget()
 
     def place(self, name: Hashable, values: Tensor) -> Tensor:
         """The values, in the place that this name had in the lane's race before, if they fit."""
-        if not self._owned:
+        if not self.keeps:
             return values
         place = self._places.get(name)
         if place is None or place.shape != values.shape or place.dtype != values.dtype:

@@ -44,10 +44,12 @@ def try_captures(model: ImageModel) -> None:
 
 
 @contextmanager
-def launched(model: ImageModel, captures: Captures | None, *, static: bool) -> Iterator[None]:
-    """With other graphs, or none, and with static shapes or not."""
+def launched(
+    model: ImageModel, captures: Captures | None, *, static: bool | None = None
+) -> Iterator[None]:
+    """With other graphs, or none, and with static shapes or not, where that is said."""
     own = model.captures, model.static
-    model.captures, model.static = captures, static
+    model.captures, model.static = captures, own[1] if static is None else static
     try:
         yield
     finally:
@@ -63,7 +65,7 @@ def _fault(decoder: WindowDecoder) -> str | None:
     """What is wrong with a lane's graphs, if anything is."""
     model = decoder.model
     try:
-        with launched(model, None, static=model.static):
+        with launched(model, None):
             expected = _steps(decoder)
     except Exception:  # nor would it race without graphs, as its race will say
         return None

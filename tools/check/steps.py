@@ -34,7 +34,7 @@ def check_steps(subject: Subject) -> Iterator[Finding]:
         ways = ("captured", "eager") if name == "ar" and model.captures else ("as it races",)
         for way in ways:
             captures = None if way == "eager" else model.captures
-            with launched(model, captures, static=model.static):
+            with launched(model, captures):
                 waits, found = one_step(model, name)
             counts = ", ".join(f"{found[what]} {what}" for what in LAUNCHES)
             what, words = f"a step of {DECODERS[name].title}, {way}", f"{counts} launched"
