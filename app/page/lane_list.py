@@ -41,7 +41,7 @@ def _decoder(name: str) -> dict[str, Any]:
     fields = [_knob(*each) for each in knobs(decoder.Settings)]
     facts = {"name": name, "title": decoder.title, "idea": decoder.idea, "knobs": fields}
     presets = {title: format_lane(Lane(name, s).plain()) for title, s in decoder.presets.items()}
-    return facts | {"infills": decoder.infills, "rows": decoder.rows, "presets": presets}
+    return facts | {"infills": decoder.infills, "rows": decoder.whole_only, "presets": presets}
 
 
 def _knob(name: str, knob: Knob, default: Any) -> dict[str, Any]:

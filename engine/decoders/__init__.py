@@ -47,7 +47,7 @@ VERDICTS: dict[str, Verdict | None] = {
 DEFAULT = tuple(name for name, decoder in DECODERS.items() if decoder.default)[:MAX_LANES]
 # Those that race on whole pictures, and on infillings.
 WHOLE = tuple(name for name, decoder in DECODERS.items() if not decoder.infills)
-FILLING = tuple(name for name, decoder in DECODERS.items() if not decoder.rows)
+FILLING = tuple(name for name, decoder in DECODERS.items() if not decoder.whole_only)
 
 
 def decoder_of(name: str) -> type[Decoder]:

@@ -52,7 +52,7 @@ class Decoder(ABC):
     badge: ClassVar[Badge]
     default: ClassVar[bool] = True  # whether it races when no lanes are named
     infills: ClassVar[bool] = False  # whether it races on infillings alone, asking for any cell
-    rows: ClassVar[bool] = False  # whether it races on whole pictures alone, whose rows it needs
+    whole_only: ClassVar[bool] = False  # whether it draws whole pictures alone, whose rows it needs
     Settings: ClassVar[type[AnySettings]] = NoSettings
     presets: ClassVar[Mapping[str, AnySettings]] = {}  # settings to choose from, by their title
 

@@ -70,7 +70,7 @@ class RowsAtOnce(Priced):
     """Draws several rows of a picture at once, each with a window of its own, at the pace of
     `paced`; positions are in raster order, whenever they are committed."""
 
-    default, rows = False, True
+    default, whole_only = False, True
     State = FrontState
 
     def _prepare(self) -> None:

@@ -144,7 +144,7 @@ class BodyModel(ImageModel):
         if targets is None:
             targets = ctx.positions(parents, length) + 1
         slots, asked = ctx.standing(parents, targets)
-        embedded = self.embed_rows(ctx, tokens, slots, asked).expand(ctx.rows, -1, -1)
+        embedded = self.embed_rows(ctx, tokens, slots, asked).expand(ctx.batch, -1, -1)
         places = slots + ctx.behind
         if not ctx.cache.base:
             # The first window's root is the prompt's last token, whatever stands for it.

@@ -34,9 +34,9 @@ class Prompt:
 
 class BodyContext:
     """Per-lane state: plan, prompt, KV cache and committed length; `hidden` [R, L, D] are the last
-    window's hidden states. R is 1 without guidance, and behind the guided tokens. `prompt` is the
-    text's inputs and those of what is known; `text` is how many the text's are, `inputs` how many a
-    row has."""
+    window's hidden states. R, `batch`, is 1 without guidance and after the guided tokens. `prompt`
+    is the text's inputs and those of what is known; `text` is how many the text's are, `inputs` how
+    many a window's row has."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class BodyContext:
         self.plan, self.prompt, self.text, self.cache, self.slot = plan, prompt, text, cache, slot
         self.guidance, self.guided_tokens, self.inputs = guidance, guided_tokens, inputs
         device = prompt.embeddings.device
-        self.rows, self.length = prompt.embeddings.shape[:2]
+        self.batch, self.length = prompt.embeddings.shape[:2]
         # Of each position its slot; then the one that padding asks for; last the root's. And the
         # slot of the row that asks for each: the one before it.
         slots = torch.tensor([*plan.slots, max(plan.slots) + 1, plan.root], device=device)
@@ -96,7 +96,7 @@ class BodyContext:
         return 0 if self.cache.base else self.length - 1
 
     def attended(self, rows: int) -> tuple[int, int]:
-        return self.rows, self.cache.reach(self.prompt_rows + self.inputs * rows)
+        return self.batch, self.cache.reach(self.prompt_rows + self.inputs * rows)
 
     def positions(self, parents: Parents, length: int) -> Tensor:
         """The position [L] of each row's own token, by its depth; none behind the image's end."""
@@ -118,7 +118,7 @@ class BodyContext:
             return None
         rows = torch.where(cache.hidden(before), self.least, self.padding[..., : cache.end])
         mask = rows.expand(-1, -1, len(places), -1).clone()
-        tree = tree.expand(self.rows, 1, -1, -1)
+        tree = tree.expand(self.batch, 1, -1, -1)
         mask[:, :, before:].index_copy_(3, cache.window[before:], tree)
         if before:
             later = torch.ones(before, before, dtype=torch.bool, device=mask.device).triu(1)
@@ -142,7 +142,7 @@ class BodyContext:
         """Logits [R, L, V] of rows that ask for sequence positions [L] to [L, V], with guidance
         where it applies: the lane's, or one of each row [L, 1]."""
         mixed = guide(logits, self.guidance if guidance is None else guidance)
-        if self.rows == 1 or not self.guided_tokens:
+        if self.batch == 1 or not self.guided_tokens:
             return mixed
         guided = (positions < self.guided_tokens)[:, None]
         return torch.where(guided, mixed, logits[0].to(mixed.dtype))
@@ -150,9 +150,9 @@ class BodyContext:
     def advance(self, frontier: int) -> None:
         """The unconditional row leaves the batch where no position from `frontier` on is guided.
         Its part of the caches stays allocated until `close`: freeing it would copy the rest."""
-        if self.rows == 1 or not 0 < self.guided_tokens <= frontier:
+        if self.batch == 1 or not 0 < self.guided_tokens <= frontier:
             return
-        self.rows, self.start, self.padding = 1, self.start[:1], self.padding[:1]
+        self.batch, self.start, self.padding = 1, self.start[:1], self.padding[:1]
         self.prompt = Prompt(self.prompt.embeddings[:1], self.prompt.start[:1])
         self.hidden = None if self.hidden is None else self.hidden[:1]
         self.prompt_hidden = None if self.prompt_hidden is None else self.prompt_hidden[:1]

@@ -112,7 +112,7 @@ class EagleDrafter(Drafter):
             ctx.drafter_cache = ctx.slot.cache(
                 "drafter",
                 1,
-                ctx.rows,
+                ctx.batch,
                 self.network.config.num_key_value_heads,
                 self._prompt_rows(ctx) + self.model.plan.length + MAX_TREE,
                 self.network.config.hidden_size // self.network.config.num_attention_heads,
@@ -151,4 +151,4 @@ class EagleDrafter(Drafter):
         which is seen; None where all is."""
         if newest is None:
             return None
-        return F.pad(newest, (cache.end - newest.shape[1], 0)).expand(ctx.rows, 1, -1, -1)
+        return F.pad(newest, (cache.end - newest.shape[1], 0)).expand(ctx.batch, 1, -1, -1)

@@ -81,7 +81,7 @@ class RaceRequest:
         for decoder in (_decoder(lane.decoder) for lane in self.lanes):
             if decoder.infills and self.infilling is None:
                 raise SettingError(f"{decoder.title} fills in pictures: it draws no whole ones.")
-            if decoder.rows and self.infilling is not None:
+            if decoder.whole_only and self.infilling is not None:
                 raise SettingError(f"{decoder.title} draws whole pictures: it fills in no part.")
 
 

@@ -75,7 +75,7 @@ def enumerate_on(
     be in use."""
     standard, model, plan, _ = standard_toys()[number]
     # Of a decoder that draws several rows at once most settings differ where there are several.
-    small, runs = standard in SMALL or (kind.rows and min(model.grid) > 1), 0
+    small, runs = standard in SMALL or (kind.whole_only and min(model.grid) > 1), 0
     distinct = _distinct(every, max(plan.length, model.vocab_size))
     for settings in (distinct[0], *_from(distinct[1:], 0 if small else number)):
         if runs >= (RUNS_SMALL if small else RUNS_LARGER):

@@ -34,7 +34,7 @@ class StandardToy:
         """Whether the decoder draws such pictures."""
         if self.infilling is None:
             return not decoder.infills
-        return not decoder.rows
+        return not decoder.whole_only
 
 
 def in_hundredths(model: Toy, scale: float = 1.0) -> Toy:

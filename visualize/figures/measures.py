@@ -64,7 +64,9 @@ def _promise(decoder: str) -> str:
     badge = badge_of(decoder)
     if badge.lossless:
         return "lossless"
-    relaxed = decoder in BUILT_IN and not DECODERS[decoder].rows  # which change what tokens see
+    relaxed = (
+        decoder in BUILT_IN and not DECODERS[decoder].whole_only
+    )  # which change what tokens see
     return "relaxed" if relaxed else badge.value
 
 

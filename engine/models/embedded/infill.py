@@ -141,7 +141,7 @@ class EmbeddedInfiller(BodyModel):
         self, ctx: BodyContext, tokens: Tensor, slots: Tensor, asked: Tensor | None
     ) -> Tensor:
         assert asked is not None, "its plans let rows ask ahead"
-        own = self.embed(tokens, slots.clamp_min(0)).expand(ctx.rows, -1, -1)
+        own = self.embed(tokens, slots.clamp_min(0)).expand(ctx.batch, -1, -1)
         if not ctx.cache.base:
             assert ctx.root is not None, "`start` sets it"
             own = torch.where((slots == ctx.plan.root)[:, None], ctx.root, own)

@@ -68,7 +68,7 @@ class RandARModel(LlamaGenClassModel):
             targets = ctx.positions(parents, length) + 1
         slots, _ = ctx.standing(parents, targets)
         asked = ctx.slots[targets.clamp_max(plan.length - 1)]
-        own = self.embed(tokens, slots).expand(ctx.rows, -1, -1)
+        own = self.embed(tokens, slots).expand(ctx.batch, -1, -1)
         if not cache.base:
             # What stands for the first window's root is the prompt's last input.
             root = ctx.prompt.embeddings[:, -1:]

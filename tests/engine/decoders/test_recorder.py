@@ -99,7 +99,7 @@ def test_the_rows_of_a_step_are_those_that_the_target_read(
     read, forward = list[int](), Toy.forward
 
     def counted(self: Toy, ctx: Any, tokens: Tensor, *others: Any) -> Tensor:
-        if ctx.plan.fronts == DECODERS[name].rows:  # else it is what prices the picture
+        if ctx.plan.fronts == DECODERS[name].whole_only:  # else it is what prices the picture
             read.append(len(tokens))
         return forward(self, ctx, tokens, *others)
 

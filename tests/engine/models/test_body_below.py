@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from engine.decoders import DECODERS
+from engine.graphs import Captures
 from engine.infilling import Infilling
 from engine.models import body
 from engine.models.base import ImageModel, planned
@@ -73,7 +74,7 @@ def test_it_is_the_whole_model_behind_the_same_tokens(
                 assert found == whole[k:], (first, name)
     monkeypatch.setattr(body, "BUCKET", 16)
     monkeypatch.setattr(tiny.model, "static", True)
-    monkeypatch.setattr(tiny.model, "capture", lambda: capture)
+    monkeypatch.setattr(tiny.model, "captures", Captures(lambda: capture))
     assert drawn(tiny.model, prompt, greedy, "sjd", infilling) == whole[k:]
 
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from engine.decoders.rows import ParallelRows
+from engine.graphs import Captures
 from engine.models import body
 from engine.settings import Sampling
 from engine.trace import StepTable
@@ -39,6 +40,6 @@ def test_static_shapes_and_captured_steps_change_nothing(
         )
     monkeypatch.setattr(tiny.model, "static", True)
     assert drawn(5) == expected[0]
-    monkeypatch.setattr(tiny.model, "capture", lambda: capture)
+    monkeypatch.setattr(tiny.model, "captures", Captures(lambda: capture))
     for seed in (5, 6, 5):
         assert drawn(seed) == expected[seed - 5]

@@ -139,7 +139,7 @@ def watched(kind: type[RowsAtOnce]) -> type[RowsAtOnce]:
         def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
             verification = super().verify(state, window, p)
             self.found = [*getattr(self, "found", []), verification.p]
-            self.batch = [*getattr(self, "batch", []), state.ctx.rows]
+            self.batch = [*getattr(self, "batch", []), state.ctx.batch]
             return verification
 
     return Watched

@@ -14,6 +14,7 @@ import torch
 from engine.decoders import DECODERS
 from engine.decoders.base import Decoder
 from engine.decoders.zipar import ZipAR
+from engine.graphs import Captures
 from engine.models import FAMILIES, body
 from engine.models.supply.card import CARDS
 from engine.settings import Sampling, SettingError
@@ -162,7 +163,7 @@ def test_rows_at_once(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
     for token, fixed in zip(rows.tokens, tiny.forced_ids, strict=True):
         assert token == fixed if fixed >= 0 else 0 <= token < tiny.card.codes
     monkeypatch.setattr(tiny.model, "static", True)
-    monkeypatch.setattr(tiny.model, "capture", lambda: capture)
+    monkeypatch.setattr(tiny.model, "captures", Captures(lambda: capture))
     assert drawn(2)[1].tokens == rows.tokens
 
 
@@ -203,7 +204,7 @@ def test_static_shapes_and_captured_steps_change_nothing(
         return capture(function)
 
     monkeypatch.setattr(tiny.model, "static", True)
-    monkeypatch.setattr(tiny.model, "capture", lambda: counted)
+    monkeypatch.setattr(tiny.model, "captures", Captures(lambda: counted))
     counts = []
     for race, tokens in zip(races, expected, strict=True):
         assert decoder(tiny, name, sampling).generate(*race) == tokens

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from engine.decoders import DECODERS
 from engine.decoders.base import Decoder
+from engine.graphs import Captures
 from engine.infilling import MASKED, Infilling
 from engine.models import body
 from engine.models.base import Parents, planned
@@ -187,7 +188,7 @@ def test_static_shapes_change_nothing_of_what_is_filled_in(
     filling = decoder(name, Sampling(GUIDANCE, 4, top_k=8), Infilling.of_mask(CODES, BOX))
     expected = filling.generate(PROMPT, 3)
     monkeypatch.setattr(RANDAR.model, "static", True)
-    monkeypatch.setattr(RANDAR.model, "capture", lambda: capture)
+    monkeypatch.setattr(RANDAR.model, "captures", Captures(lambda: capture))
     assert [filling.generate(PROMPT, 3) for _ in range(2)] == [expected, expected]
 
 
