@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 ROOT = Path(__file__).parent.parent
-# What a remote cluster is sent of that folder: the wheel's folders but the tools, nothing hidden.
+# A remote cluster gets the wheel's folders without the tools, and no hidden file.
 SENT = ("app", "cluster", "engine", "static", "visualize", "weights")
 # All else, in patterns as of a .gitignore, of which the last that fits counts. Ray asks about the
 # folder itself too, as ".".

@@ -112,7 +112,7 @@ class Groups(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """What a tree's levels offered for one position after another."""
+    """The candidates of a tree, level by level: one level a position."""
 
     tokens: Tensor  # in the order tried, -1 where none was [levels, K]
     tests: Tensor  # p, q, acceptance probability and uniform [levels, K, 4]

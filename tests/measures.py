@@ -40,13 +40,12 @@ def lines_of(file: str, function: str) -> int:
 
 
 def code_lines(file: Path) -> int:
-    """Those that are neither empty nor a comment, without docstrings."""
+    """How many lines are neither empty nor a comment nor part of a docstring."""
     text = file.read_text("utf-8")
     lines = {n for n, line in enumerate(text.splitlines(), 1) if re.match(r"\s*[^\s#]", line)}
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
     for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(
-            node
-        ):
+        if isinstance(node, documented) and ast.get_docstring(node):
             lines -= set(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
     return len(lines)
 

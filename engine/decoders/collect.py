@@ -70,7 +70,7 @@ class Observation:
 
 
 class Found(NamedTuple, Generic[Numbers]):
-    """What is recorded of steps: tensors of the device, then arrays of the host."""
+    """The numbers recorded of steps: first tensors on the device, then arrays on the host."""
 
     kept: Numbers  # bool [R]: as many of a step's first rows are recorded
     position: Numbers  # [R]
@@ -214,8 +214,8 @@ def _groups(
     details: Sequence[Diagnostics],
     sizes: Sequence[int],
 ) -> Groups:
-    """Of each row's draft, with a count of 0 where it has none; of no row where the rule has no
-    groups."""
+    """Return the group of each row's draft. A row without one has a count of 0; a rule without
+    groups has no rows."""
     given = [detail.groups or (None, None, None) for detail in details]
     counts, masses, tokens = (_given(part, sizes) for part in zip(*given, strict=True))
     if counts is not None and masses is not None and tokens is not None:
@@ -229,7 +229,7 @@ def _groups(
 
 
 def _candidates(p: Tensor, details: Sequence[Diagnostics], sizes: Sequence[int]) -> Candidates:
-    """Of each row, as wide as the widest."""
+    """Return the candidates of each row, as wide as the widest; none where no step has any."""
     given = [detail.candidates or (None, None) for detail in details]
     tokens, tests = zip(*given, strict=True)
     found, numbers = _given(tokens, sizes), _given(tests, sizes)
@@ -241,8 +241,9 @@ def _candidates(p: Tensor, details: Sequence[Diagnostics], sizes: Sequence[int])
 def _support(
     p: Tensor, q: Tensor | None, drafts: Tensor, at: Tensor, chosen: slice | Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Of the rows `at` [N], of the chosen ones alone and else 0, the tokens that hold most of p and
-    q, the draft among them [N, up to SUPPORT], and their p and q [N, 2, up to SUPPORT]."""
+    """Return the tokens that hold most of p and q in the rows `at` [N], the draft among them
+    [N, up to SUPPORT], and their p and q [N, 2, up to SUPPORT]; zeros for rows that are not
+    chosen."""
     if q is None:
         return drafts.new_zeros(len(at), 0), p.new_zeros(len(at), 2, 0)
     at_p, at_q = p[at[chosen]], q[at[chosen]]
@@ -269,8 +270,8 @@ def _drafts(observation: Observation) -> Tensor:
 
 
 def _given(parts: Sequence[Tensor | None], sizes: Sequence[int]) -> Tensor | None:
-    """What there is of each step's rows, as one, as wide as the widest; -1 for no token and 0 for
-    no number. None where there is nothing at all."""
+    """Join what each step has of its rows, as wide as the widest, with -1 for no token and 0 for
+    no number. Return None where no step has anything."""
     some = [part for part in parts if part is not None and len(part)]
     if not some:
         return None

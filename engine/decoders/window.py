@@ -73,8 +73,8 @@ class WindowDecoder(Decoder):
         return total_variation(self.committed(p, q, i), exact(p))
 
     def groups(self, p: Tensor, q: Tensor, x: Tensor) -> Groups | None:
-        """Of a rule that tests a draft with other tokens: the groups of drafts x [T], under p and q
-        [T, V]."""
+        """Return the groups of drafts x [T] under p and q [T, V], where the rule tests a draft
+        together with other tokens."""
         return None
 
     def observe(

@@ -1,4 +1,4 @@
-"""What a body keeps of one lane: its prompt, its cache, and where its rows stand."""
+"""A lane's state on a body: its prompt, its cache, and where its rows stand."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ class BodyContext:
         self.guidance, self.guided_tokens, self.inputs = guidance, guided_tokens, inputs
         device = prompt.embeddings.device
         self.batch, self.length = prompt.embeddings.shape[:2]
-        # Of each position its slot; then the one that padding asks for; last the root's. And the
-        # slot of the row that asks for each: the one before it.
+        # `slots`: each position's, then the one that padding asks for, last the root's. `asking`:
+        # where the row stands that asks for each, one slot before.
         slots = torch.tensor([*plan.slots, max(plan.slots) + 1, plan.root], device=device)
         self.slots = slot.place("slots", slots)
         self.asking = slot.place("asking", slots[:-1] - 1)
