@@ -13,10 +13,15 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from engine.numerics.ranking import BITS, NO_RANK
+
 VERSION = triton.__version__
-MOST_QUERIES = 16  # of a key's head that `attention` takes
-_KEYS = 64  # that one of its programs reads
-_MOST_PARTS = 64
+MOST_QUERIES = 128  # of a key's head that `attention` takes
+_TOGETHER = 16, 64  # of few queries and of many those that one program has
+_KEYS = 64  # that one of its programs reads at once
+_STAGES = 3  # blocks of keys and values that one program reads ahead, where they fit
+_PROGRAMS = 128  # of `attention`, about one for each of a large GPU's multiprocessors
+_HEADS = 8  # that one program of `rotate` has
 _SIZE = 128  # tokens of one block of a sample's cumulative sum
 
 
@@ -48,44 +53,35 @@ def normed(x: Tensor, weight: Tensor, eps: float) -> Tensor:
 def _rotate(
     qkv, cos, sin, query_cos, query_sin, window, queries, keys, values,
     length, heads, kv_heads, row_stride, head_stride,
-    DIM: tl.constexpr, HALF: tl.constexpr,
+    DIM: tl.constexpr, HALF: tl.constexpr, HEADS: tl.constexpr,
 ):  # fmt: skip
-    """One head of one row of the window."""
-    row, head = tl.program_id(0), tl.program_id(1)
-    batch, t = row // length, row % length
-    groups = heads // kv_heads
-    i = tl.arange(0, HALF)
-    inside = i < DIM // 2
+    """Some heads of one row of the window: queries first, then keys, then values, which stay as
+    they are."""
+    row = tl.program_id(0)
+    batch, t, groups = row // length, row % length, heads // kv_heads
+    head, i = tl.program_id(1) * HEADS + tl.arange(0, HEADS)[:, None], tl.arange(0, HALF)[None, :]
+    inside, asks = i < DIM // 2, head < heads
+    there = inside & (head < heads + 2 * kv_heads)
+    turned = head < heads + kv_heads
+    angle = row * DIM + i
     source = qkv + (row * (heads + 2 * kv_heads) + head) * DIM + i
-    one = tl.load(source, mask=inside)
-    two = tl.load(source + DIM // 2, mask=inside)
-    slot = tl.load(window + t)
-    if head < heads:
-        angle = row * DIM + i
-        c1 = tl.load(query_cos + angle, mask=inside).to(tl.float32)
-        c2 = tl.load(query_cos + angle + DIM // 2, mask=inside).to(tl.float32)
-        s1 = tl.load(query_sin + angle, mask=inside).to(tl.float32)
-        s2 = tl.load(query_sin + angle + DIM // 2, mask=inside).to(tl.float32)
-        place = (batch * kv_heads + head // groups) * groups + head % groups
-        to = queries + (place * length + t) * DIM + i
-        a, b = one.to(tl.float32), two.to(tl.float32)
-        tl.store(to, (a * c1 - b * s1).to(queries.dtype.element_ty), mask=inside)
-        tl.store(to + DIM // 2, (b * c2 + a * s2).to(queries.dtype.element_ty), mask=inside)
-    elif head < heads + kv_heads:
-        angle = row * DIM + i
-        c1 = tl.load(cos + angle, mask=inside).to(tl.float32)
-        c2 = tl.load(cos + angle + DIM // 2, mask=inside).to(tl.float32)
-        s1 = tl.load(sin + angle, mask=inside).to(tl.float32)
-        s2 = tl.load(sin + angle + DIM // 2, mask=inside).to(tl.float32)
-        to = keys + batch * row_stride + (head - heads) * head_stride + slot * DIM + i
-        a, b = one.to(tl.float32), two.to(tl.float32)
-        tl.store(to, (a * c1 - b * s1).to(keys.dtype.element_ty), mask=inside)
-        tl.store(to + DIM // 2, (b * c2 + a * s2).to(keys.dtype.element_ty), mask=inside)
-    else:
-        kv_head = head - heads - kv_heads
-        to = values + batch * row_stride + kv_head * head_stride + slot * DIM + i
-        tl.store(to, one, mask=inside)
-        tl.store(to + DIM // 2, two, mask=inside)
+    one = tl.load(source, mask=there, other=0.0).to(tl.float32)
+    two = tl.load(source + DIM // 2, mask=there, other=0.0).to(tl.float32)
+    c1 = tl.load(tl.where(asks, query_cos, cos) + angle, mask=inside & turned, other=1.0)
+    c2 = tl.load(tl.where(asks, query_cos, cos) + angle + DIM // 2, mask=inside & turned, other=1.0)
+    s1 = tl.load(tl.where(asks, query_sin, sin) + angle, mask=inside & turned, other=0.0)
+    s2 = tl.load(tl.where(asks, query_sin, sin) + angle + DIM // 2, mask=inside & turned, other=0.0)
+    first = one * c1.to(tl.float32) - two * s1.to(tl.float32)
+    second = two * c2.to(tl.float32) + one * s2.to(tl.float32)
+    place = (batch * kv_heads + head // groups) * groups + head % groups
+    at = queries + (place * length + t) * DIM + i
+    tl.store(at, first.to(queries.dtype.element_ty), mask=inside & asks)
+    tl.store(at + DIM // 2, second.to(queries.dtype.element_ty), mask=inside & asks)
+    slot, kv_head = tl.load(window + t), head - tl.where(turned, heads, heads + kv_heads)
+    at = batch * row_stride + kv_head * head_stride + slot * DIM + i
+    at = tl.where(turned, keys, values) + at
+    tl.store(at, first.to(keys.dtype.element_ty), mask=there & ~asks)
+    tl.store(at + DIM // 2, second.to(keys.dtype.element_ty), mask=there & ~asks)
 
 
 def rotate(
@@ -103,51 +99,69 @@ def rotate(
     kv_heads = keys.shape[1]
     heads -= 2 * kv_heads
     queries = qkv.new_empty(rows, kv_heads, heads // kv_heads * length, dim)
-    _rotate[(rows * length, heads + 2 * kv_heads)](
+    _rotate[(rows * length, triton.cdiv(heads + 2 * kv_heads, _HEADS))](
         qkv, *angles, *query_angles, window, queries, keys, values,
         length, heads, kv_heads, keys.stride(0), keys.stride(1),
-        DIM=dim, HALF=triton.next_power_of_2(dim // 2), num_warps=1,
+        DIM=dim, HALF=triton.next_power_of_2(dim // 2), HEADS=_HEADS, num_warps=2,
     )  # fmt: skip
     return queries
 
 
-@triton.jit(do_not_specialize=["count", "kv_heads"])
+@triton.jit(do_not_specialize=["count", "length", "kv_heads", "parts", "blocks"])
 def _attend(
-    queries, keys, values, mask, sums, tops, weights,
-    count, end, kv_heads, row_stride, head_stride, mask_stride, scale,
-    DIM: tl.constexpr, MASKED: tl.constexpr, M: tl.constexpr, D: tl.constexpr, S: tl.constexpr,
+    queries, keys, values, mask, out, sums, tops, weights,
+    count, length, end, kv_heads, parts, blocks, row_stride, head_stride, mask_stride, scale,
+    DIM: tl.constexpr, MASKED: tl.constexpr, PARTS: tl.constexpr,
+    M: tl.constexpr, D: tl.constexpr, S: tl.constexpr,
 ):  # fmt: skip
-    """A part of the keys, for all queries of one of their heads: their largest score, the sum of
-    exponentials beside it, and the values weighted so."""
-    head, part, parts = tl.program_id(0), tl.program_id(1), tl.num_programs(1)
-    row = head // kv_heads
-    m, i, slots = tl.arange(0, M), tl.arange(0, D), part * S + tl.arange(0, S)
-    asked, there = m < count, slots < end
+    """M queries of one of the keys' heads over a part of the keys, some at a time. Of all keys it
+    writes the output, of a part the largest score, the sum of exponentials beside it, and the
+    values weighted so."""
+    head, part = tl.program_id(0), tl.program_id(1)
+    row, m, i = head // kv_heads, tl.program_id(2) * M + tl.arange(0, M), tl.arange(0, D)
+    asked, inside = m < count, (i < DIM)[None, :]
     at = row * row_stride + (head % kv_heads) * head_stride
-    held = there[:, None] & (i < DIM)[None, :]
-    q = tl.load(
-        queries + (head * count + m[:, None]) * DIM + i[None, :],
-        mask=asked[:, None] & (i < DIM)[None, :],
-        other=0.0,
-    )
-    k = tl.load(keys + at + slots[:, None] * DIM + i[None, :], mask=held, other=0.0)
-    scores = tl.dot(q, tl.trans(k), input_precision="ieee") * scale
-    if MASKED:
-        added = tl.load(
-            mask + row * mask_stride + m[:, None] * end + slots[None, :],
-            mask=asked[:, None] & there[None, :],
-            other=0.0,
-        )
-        scores += added.to(tl.float32)
-    scores = tl.where(there[None, :], scores, float("-inf"))
-    top = tl.max(scores, 1)
-    e = tl.exp(scores - top[:, None])
-    v = tl.load(values + at + slots[:, None] * DIM + i[None, :], mask=held, other=0.0)
-    mixed = tl.dot(e.to(v.dtype), v, input_precision="ieee")
-    to = (head * parts + part) * count + m
-    tl.store(tops + to, top, mask=asked)
-    tl.store(weights + to, tl.sum(e, 1), mask=asked)
-    tl.store(sums + to[:, None] * DIM + i[None, :], mixed, mask=asked[:, None] & (i < DIM)[None, :])
+    source = queries + (head * count + m[:, None]) * DIM + i[None, :]
+    q = tl.load(source, mask=asked[:, None] & inside, other=0.0)
+    top = tl.full((M,), float("-inf"), tl.float32)
+    weight, mixed = tl.zeros((M,), tl.float32), tl.zeros((M, D), tl.float32)
+    for block in range(part * blocks, tl.minimum((part + 1) * blocks, tl.cdiv(end, S))):
+        slots = block * S + tl.arange(0, S)
+        there = slots < end
+        held = there[:, None] & inside
+        k = tl.load(keys + at + slots[:, None] * DIM + i[None, :], mask=held, other=0.0)
+        v = tl.load(values + at + slots[:, None] * DIM + i[None, :], mask=held, other=0.0)
+        scores = tl.dot(q, tl.trans(k), input_precision="ieee") * scale
+        if MASKED:
+            added = tl.load(
+                mask + row * mask_stride + m[:, None] * end + slots[None, :],
+                mask=asked[:, None] & there[None, :],
+                other=0.0,
+            )
+            scores += added.to(tl.float32)
+        scores = tl.where(there[None, :], scores, float("-inf"))
+        least, top = top, tl.maximum(top, tl.max(scores, 1))
+        e, kept = tl.exp(scores - top[:, None]), tl.exp(least - top)
+        weight = weight * kept + tl.sum(e, 1)
+        mixed = mixed * kept[:, None]
+        mixed += tl.dot(e.to(v.dtype), v, input_precision="ieee")
+    if PARTS:
+        to = (head * parts + part) * count + m
+        tl.store(tops + to, top, mask=asked)
+        tl.store(weights + to, weight, mask=asked)
+        tl.store(sums + to[:, None] * DIM + i[None, :], mixed, mask=asked[:, None] & inside)
+    else:
+        to = out + _output(head, m, count, length, kv_heads) * DIM
+        value = (mixed / weight[:, None]).to(out.dtype.element_ty)
+        tl.store(to[:, None] + i[None, :], value, mask=asked[:, None] & inside)
+
+
+@triton.jit
+def _output(head, m, count, length, kv_heads):
+    """Which of the outputs [R T, H] is query m's of a keys' head."""
+    row, groups = head // kv_heads, count // length
+    own = (head % kv_heads) * groups + m // length
+    return (row * length + m % length) * (kv_heads * groups) + own
 
 
 @triton.jit(do_not_specialize=["count", "length", "kv_heads", "parts"])
@@ -166,16 +180,8 @@ def _mix(
     held = there[:, None] & (i < DIM)[None, :]
     some = tl.load(sums + at[:, None] * DIM + i[None, :], mask=held, other=0.0)
     mixed = tl.sum(share[:, None] * some, 0) / weight
-    row, groups = head // kv_heads, count // length
-    heads = kv_heads * groups
-    own = (head % kv_heads) * groups + m // length
-    to = out + ((row * length + m % length) * heads + own) * DIM + i
+    to = out + _output(head, m, count, length, kv_heads) * DIM + i
     tl.store(to, mixed.to(out.dtype.element_ty), mask=i < DIM)
-
-
-def takes(queries: Tensor, end: int) -> bool:
-    """Whether `attention` is for so few queries [R, Hk, G T, d], over slots up to `end`."""
-    return queries.shape[2] <= MOST_QUERIES and end <= _MOST_PARTS * _KEYS
 
 
 def attention(
@@ -183,26 +189,43 @@ def attention(
 ) -> Tensor:
     """F.scaled_dot_product_attention of queries [R, Hk, G T, d], T being `length`, over keys and
     values [R, Hk, end, d] of a cache; `mask` [R, 1, G T, end] is added to the scores. Returns rows
-    [R T, H d]. The keys are read in parts, by programs enough for the whole device."""
+    [R T, H d]. Few queries have too few programs for the device: then each reads a part of the
+    keys."""
     rows, kv_heads, count, dim = queries.shape
-    end = keys.shape[2]
-    parts = triton.cdiv(end, _KEYS)
-    sums = torch.empty(rows, kv_heads, parts, count, dim, device=queries.device)
-    tops, weights = torch.empty(2, rows, kv_heads, parts, count, device=queries.device)
+    end, heads = keys.shape[2], rows * kv_heads
+    few, many = _TOGETHER
+    together = few if count <= few else many
+    tiles, all_blocks = triton.cdiv(count, together), triton.cdiv(end, _KEYS)
+    blocks = triton.cdiv(all_blocks, max(1, _PROGRAMS // (heads * tiles)))
+    parts = triton.cdiv(all_blocks, blocks)
+    out = queries.new_empty(rows * length, kv_heads * (count // length) * dim)
+    sums, tops, weights = out, out, out
+    if parts > 1:
+        sums = torch.empty(heads, parts, count, dim, device=queries.device)
+        tops, weights = torch.empty(2, heads, parts, count, device=queries.device)
     if mask is not None:
         mask = mask.contiguous()
     wide = triton.next_power_of_2(dim)
-    _attend[(rows * kv_heads, parts)](
-        queries, keys, values, queries if mask is None else mask, sums, tops, weights,
-        count, end, kv_heads, keys.stride(0), keys.stride(1), count * end, dim**-0.5,
-        DIM=dim, MASKED=mask is not None, M=MOST_QUERIES, D=wide, S=_KEYS, num_warps=4,
+    _attend[(heads, parts, tiles)](
+        queries, keys, values, queries if mask is None else mask, out, sums, tops, weights,
+        count, length, end, kv_heads, parts, blocks, keys.stride(0), keys.stride(1), count * end,
+        dim**-0.5, DIM=dim, MASKED=mask is not None, PARTS=parts > 1,
+        M=together, D=wide, S=_KEYS, num_warps=4, num_stages=_stages(keys, wide),
     )  # fmt: skip
-    out = queries.new_empty(rows * length, kv_heads * (count // length) * dim)
-    _mix[(rows * kv_heads, count)](
-        sums, tops, weights, out, count, length, kv_heads, parts,
-        DIM=dim, D=wide, P=triton.next_power_of_2(parts), num_warps=4,
-    )  # fmt: skip
+    if parts > 1:
+        _mix[(heads, count)](
+            sums, tops, weights, out, count, length, kv_heads, parts,
+            DIM=dim, D=wide, P=triton.next_power_of_2(parts), num_warps=1,
+        )  # fmt: skip
     return out
+
+
+def _stages(keys: Tensor, wide: int) -> int:
+    """As many as a multiprocessor's shared memory has room for, beside one for what is computed."""
+    if not keys.is_cuda:  # in Triton's interpreter
+        return _STAGES
+    held = torch.cuda.get_device_properties(keys.device).shared_memory_per_multiprocessor
+    return min(_STAGES, max(1, held // (2 * _KEYS * wide * keys.itemsize) - 1))
 
 
 @triton.jit
@@ -344,6 +367,67 @@ def _each_row(p: Tensor, q: Tensor | None) -> Tensor:
     return out
 
 
+@triton.jit(do_not_specialize=["below", "above"])
+def _ranks_around(
+    p, tokens, keys, codes, below, above,
+    BITS: tl.constexpr, NO_RANK: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """From the token outwards, one rank after the other."""
+    row, i = tl.program_id(0).to(tl.int64), tl.arange(0, BLOCK)
+    inside = i < codes
+    bits = tl.load(p + row * codes + i, mask=inside, other=0.0).to(tl.int32, bitcast=True)
+    key = (bits.to(tl.int64) << BITS) | i
+    own = tl.max(tl.where(i == tl.load(tokens + row), key, 0), 0)
+    to = keys + row * (below + above) + below
+    rank = own
+    for step in range(below):
+        rank = tl.max(tl.where(inside & (key < rank), key, -NO_RANK), 0)
+        tl.store(to - 1 - step, rank)
+    rank = own
+    for step in range(above):
+        tl.store(to + step, rank)
+        rank = tl.min(tl.where(inside & (key > rank), key, NO_RANK), 0)
+
+
+def ranks_around(p: Tensor, tokens: Tensor, below: int, above: int) -> Tensor:
+    """`ranks_around` of p [H, V]."""
+    (rows, codes), block = p.shape, triton.next_power_of_2(p.shape[1])
+    keys = torch.empty(rows, below + above, dtype=torch.long, device=p.device)
+    _ranks_around[(rows,)](
+        p.contiguous(), tokens.contiguous(), keys, codes, below, above,
+        BITS=BITS, NO_RANK=NO_RANK, BLOCK=block, num_warps=min(32, max(4, block // 1024)),
+    )  # fmt: skip
+    return keys
+
+
+@triton.jit(do_not_specialize=["count"])
+def _likeliest(
+    p, shares, tokens, codes, count, BITS: tl.constexpr, NO_RANK: tl.constexpr, BLOCK: tl.constexpr
+):
+    row, i = tl.program_id(0).to(tl.int64), tl.arange(0, BLOCK)
+    bits = tl.load(p + row * codes + i, mask=i < codes, other=0.0).to(tl.int32, bitcast=True)
+    # Without its sign a number that is none is the largest.
+    key = tl.where(i < codes, ((bits & 0x7FFFFFFF).to(tl.int64) << BITS) | i, -1)
+    rank = tl.full((), NO_RANK, tl.int64)
+    for step in range(count):
+        rank = tl.max(tl.where(key < rank, key, -1), 0)
+        share = (rank >> BITS).to(tl.int32).to(tl.float32, bitcast=True)
+        tl.store(shares + row * count + step, share)
+        tl.store(tokens + row * count + step, rank & ((1 << BITS) - 1))
+
+
+def likeliest(p: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """`likeliest` of p [H, V]; of equal ones the last."""
+    (rows, codes), block = p.shape, triton.next_power_of_2(p.shape[1])
+    shares = p.new_empty(rows, count)
+    tokens = torch.empty(rows, count, dtype=torch.long, device=p.device)
+    _likeliest[(rows,)](
+        p.contiguous(), shares, tokens, codes, count,
+        BITS=BITS, NO_RANK=NO_RANK, BLOCK=block, num_warps=min(32, max(4, block // 1024)),
+    )  # fmt: skip
+    return shares, tokens
+
+
 @triton.jit
 def _in_turn(p, q, tokens, exists, found, left, codes, COUNT: tl.constexpr, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
@@ -354,7 +438,7 @@ def _in_turn(p, q, tokens, exists, found, left, codes, COUNT: tl.constexpr, BLOC
         if tl.load(exists + k) != 0:
             rest = tl.maximum(own - tl.load(q + k * codes + i, mask=inside, other=0.0), 0.0)
             mass = tl.sum(rest.to(tl.float64), 0)
-            own = tl.where(mass > 0, (rest.to(tl.float64) / mass).to(tl.float32), own)
+            own = tl.where(mass > 0, rest / mass.to(tl.float32), own)
     tl.store(left + i, own, mask=inside)
 
 
@@ -365,6 +449,6 @@ def in_turn(p: Tensor, q: Tensor, tokens: Tensor, exists: Tensor) -> tuple[Tenso
     block = triton.next_power_of_2(codes)
     _in_turn[(1,)](
         p.contiguous(), q.contiguous(), tokens.contiguous(), exists.contiguous(), found, left,
-        codes, COUNT=count, BLOCK=block, num_warps=max(8, _warps(block)),
+        codes, COUNT=count, BLOCK=block, num_warps=min(32, max(4, block // 512)),
     )  # fmt: skip
     return found, left

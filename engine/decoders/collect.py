@@ -23,7 +23,7 @@ from engine.clock import to_host
 from engine.core import Candidates, Diagnostics, Groups, Verification, Window
 from engine.decoders.decode_state import DecodeState
 from engine.models.base import host_rows
-from engine.numerics.distributions import gather, total_variation
+from engine.numerics.distributions import gather, likeliest, total_variation
 from engine.trace import Status
 from engine.trace.rows import SUPPORT, TOP
 
@@ -156,11 +156,11 @@ def collect(
     uniform = torch.where(free, joined("uniform"), torch.nan)
 
     most = min(TOP, p.shape[-1])
-    top_p, tokens_p = p.topk(most)
+    top_p, tokens_p = likeliest(p, most)
     top_q, tokens_q = torch.zeros_like(top_p), torch.zeros_like(tokens_p)
     drafted = [torch.full_like(top_p[:, 0], torch.nan)] * 5
     if q is not None:
-        top_q, tokens_q = q.topk(most)
+        top_q, tokens_q = likeliest(q, most)
         top_q = top_q * inside[:, None]
         tested, has_q = free & committed, top_q[:, 0] > 0
         shift = _given([detail.shift for detail in details], sizes)

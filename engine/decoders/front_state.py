@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -85,16 +84,15 @@ class FrontState(DecodeState):
         one by one."""
         stride, parts = self.plan.stride, list[Tensor]()
         sizes = np.bincount(self.numbers.front).tolist()
-        for front, size in itertools.zip_longest(self.fronts, sizes):
-            if front is None:
-                parts.append(torch.zeros(size, count, device=self.n.device))
-                continue
+        for front, size in zip(self.fronts, sizes, strict=False):
             start = front.start - front.closing
             noise = self.noise.branch(start // stride % self._pace.most)
             if purpose is Purpose.NOISE:
                 parts.append(noise.gumbel(start, size, count))
             else:
                 parts.append(noise.uniform(purpose, start, size, self.step, count))
+        if unused := sum(sizes[len(parts) :]):
+            parts.append(torch.zeros(unused, count, device=self.n.device))
         return torch.cat(parts)
 
     def commit_order(self) -> Tensor:

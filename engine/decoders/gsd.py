@@ -15,8 +15,8 @@ from engine.decoders.decode_state import DecodeState
 from engine.decoders.jacobi_window import JacobiWindowDecoder, SpeculativeSettings
 from engine.decoders.shift import committed_by_residual, most_tokens
 from engine.decoders.speculate import acceptance_probability, speculate
-from engine.numerics.distributions import exact, gather
-from engine.numerics.ranking import rank_keys, ranked_index
+from engine.numerics.distributions import exact, gather, ranks_around
+from engine.numerics.ranking import NO_RANK, rank_keys, ranked_index
 from engine.settings import Withdrawn, knob
 from engine.trace.rows import TOP
 
@@ -129,12 +129,8 @@ def group(
     """Tokens [H, size] around each draft's rank, and whether each is in the group, bool [H, size];
     the draft itself always is."""
     half = _half(p.shape[-1], settings)
-    keys = rank_keys(p)
-    own, far = keys.gather(-1, x[:, None]), 1 << 62  # beyond all keys; its index is 0
-    before = torch.where(keys < own, keys, -far).topk(half).values.flip(-1)
-    behind = torch.where(keys < own, far, keys).topk(max(half, 1), largest=False).values
-    ranked = torch.cat([before, behind], -1)
-    exists, members = ranked.abs() != far, ranked_index(ranked)
+    ranked = ranks_around(p, x, half, max(half, 1))
+    exists, members = ranked.abs() != NO_RANK, ranked_index(ranked)
     gap = (p.gather(-1, members) - gather(p, x)[:, None]).abs()
     apart = (codebook[members] - codebook[x][:, None]).square().sum(-1)
     close = _close(gap, apart, spread, settings)

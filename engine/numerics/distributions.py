@@ -17,6 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from engine.numerics.ranking import NO_RANK, rank_keys
 from engine.settings import Sampling
 
 log = logging.getLogger(__name__)
@@ -124,6 +125,28 @@ def in_turn(p: Tensor, q: Tensor, tokens: Tensor, exists: Tensor) -> tuple[Tenso
     return torch.cat(found), p
 
 
+def likeliest(p: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The largest probabilities [H, count] of p [H, V] in order, and their tokens; of equal ones
+    any may be first."""
+    if kernels := _kernels(p):
+        return kernels.likeliest(p, count)
+    shares, tokens = p.topk(count)
+    return shares, tokens
+
+
+def ranks_around(p: Tensor, tokens: Tensor, below: int, above: int) -> Tensor:
+    """The keys [H, below + above] of the ranks in p [H, V] around those of tokens [H]: so many
+    below, the token's own, and those above it. Beyond the first and the last rank they are
+    -NO_RANK and NO_RANK."""
+    if kernels := _kernels(p):
+        return kernels.ranks_around(p, tokens, below, above)
+    keys = rank_keys(p)
+    own = keys.gather(-1, tokens[:, None])
+    before = torch.where(keys < own, keys, -NO_RANK).topk(below).values.flip(-1)
+    behind = torch.where(keys < own, NO_RANK, keys).topk(above, largest=False).values
+    return torch.cat([before, behind], -1)
+
+
 def _kernels(p: Tensor) -> RuleKernels | None:
     return rule_kernels(p.device) if p.dtype == torch.float32 else None
 
@@ -228,6 +251,10 @@ class RuleKernels(Protocol):
         self, p: Tensor, q: Tensor, tokens: Tensor, exists: Tensor
     ) -> tuple[Tensor, Tensor]: ...
 
+    def likeliest(self, p: Tensor, count: int) -> tuple[Tensor, Tensor]: ...
+
+    def ranks_around(self, p: Tensor, tokens: Tensor, below: int, above: int) -> Tensor: ...
+
 
 @cache
 def rule_kernels(device: torch.device) -> RuleKernels | None:
@@ -265,6 +292,14 @@ def _compare_kernels(kernels: RuleKernels, device: torch.device, codes: int) -> 
     taken = kernels.in_turn(one[0], other, tokens.to(device), exists.to(device))
     expected = in_turn(p[0], q, tokens, exists)
     pairs |= {"in_turn": (taken[0], expected[0]), "in_turn's rest": (taken[1], expected[1])}
+    shares, tokens = kernels.likeliest(one, 5)
+    expected = likeliest(p, 5)
+    pairs |= {"likeliest": (shares, expected[0]), "likeliest's tokens": (tokens, expected[1])}
+    beside = torch.tensor([3, 5, 5, 7])
+    pairs["ranks_around"] = (
+        kernels.ranks_around(one, beside.to(device), 4, 5),
+        ranks_around(p, beside, 4, 5),
+    )
     for name, (found, oracle) in pairs.items():
         off = float((found.cpu().double() - oracle.double()).abs().max())
         if not off <= _CLOSE:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-_BITS = 20  # of an index
+BITS = 20  # of an index
+NO_RANK = 1 << 62  # beyond all keys; its index is 0
 
 
 def rank_keys(values: Tensor) -> Tensor:
@@ -14,9 +15,9 @@ def rank_keys(values: Tensor) -> Tensor:
     # Bits of floats that are not negative are in the floats' own order.
     order = values.float().contiguous().view(torch.int32).long()
     index = torch.arange(values.shape[-1], device=values.device)
-    return (order << _BITS) | index
+    return (order << BITS) | index
 
 
 def ranked_index(keys: Tensor) -> Tensor:
     """The index in each key."""
-    return keys & ((1 << _BITS) - 1)
+    return keys & ((1 << BITS) - 1)

@@ -14,7 +14,15 @@ from engine.models.cache import WindowCache
 from engine.models.fused_body import FusedBody
 from engine.models.lean import LeanBody
 from engine.numerics import distributions as rules
-from engine.numerics.distributions import in_turn, logits_to_probs, normalise, residual, sample
+from engine.numerics.distributions import (
+    in_turn,
+    likeliest,
+    logits_to_probs,
+    normalise,
+    ranks_around,
+    residual,
+    sample,
+)
 from engine.settings import Sampling
 from tests.engine.models.test_lean import CASES, PROMPT, ROWS, Case
 
@@ -46,8 +54,19 @@ def test_a_norm_and_an_activation() -> None:
 
 
 @pytest.mark.parametrize("masked", [False, True])
-@pytest.mark.parametrize(("heads", "kv_heads", "length"), [(2, 2, 3), (4, 2, 1), (4, 1, 2)])
-def test_attention(heads: int, kv_heads: int, length: int, masked: bool) -> None:
+@pytest.mark.parametrize("programs", [1, 64])  # which read all keys, or a part of them
+@pytest.mark.parametrize(
+    ("heads", "kv_heads", "length"), [(2, 2, 3), (4, 2, 1), (4, 1, 2), (2, 1, 40)]
+)
+def test_attention(
+    monkeypatch: pytest.MonkeyPatch,
+    heads: int,
+    kv_heads: int,
+    length: int,
+    programs: int,
+    masked: bool,
+) -> None:
+    monkeypatch.setattr(kernels, "_PROGRAMS", programs)
     rows, end, slots, dim = 2, 150, 160, 24
     count = heads // kv_heads * length
     queries = numbers(rows, kv_heads, count, dim)
@@ -56,11 +75,11 @@ def test_attention(heads: int, kv_heads: int, length: int, masked: bool) -> None
     if masked:
         hidden = numbers(rows, 1, length, end, seed=2) > 0
         hidden[0, :, :, :70] = True  # all keys of a part
+        hidden[1, :, 0] = True  # all keys of a query, as in a row of padding
         mask = torch.zeros(hidden.shape).masked_fill(hidden, torch.finfo(torch.float32).min)
         mask = mask.repeat(1, 1, heads // kv_heads, 1)
     expected = F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask)
     expected = expected.reshape(rows, heads, length, dim).transpose(1, 2).reshape(-1, heads * dim)
-    assert kernels.takes(queries, end)
     assert close(kernels.attention(queries, keys, values, mask, length), expected)
 
 
@@ -167,6 +186,31 @@ def test_distributions_taken_in_turn() -> None:
             strict=True,
         ):
             assert torch.allclose(found, expected, rtol=1e-5, atol=1e-9)
+
+
+@pytest.mark.parametrize("codes", [1, 6, 9000])
+def test_the_likeliest_tokens(codes: int) -> None:
+    p = distributions(4, codes)
+    p[1] = p[1].round(decimals=2)
+    p[2, 1:] = 0
+    p[3, codes // 2] = -torch.tensor(torch.nan)
+    for count in (1, min(5, codes)):
+        shares, tokens = kernels.likeliest(p, count)
+        assert shares.nan_to_num(-1).equal(likeliest(p, count)[0].nan_to_num(-1))
+        assert p.gather(-1, tokens).nan_to_num(-1).equal(shares.nan_to_num(-1))
+        assert all(len(set(row)) == count for row in tokens.tolist())
+
+
+@pytest.mark.parametrize("codes", [1, 6, 9000])
+def test_ranks_around_tokens(codes: int) -> None:
+    p = distributions(4, codes)
+    p[1] = p[1].round(decimals=2)  # equal values stand by index
+    p[2, 1:] = 0
+    tokens = torch.tensor([0, codes - 1, codes // 2, codes // 3])
+    for below, above in ((0, 1), (3, 4), (5, 1)):
+        if max(below, above) <= codes:
+            found = kernels.ranks_around(p, tokens, below, above)
+            assert found.equal(ranks_around(p, tokens, below, above))
 
 
 def test_kernels_that_differ_or_raise_are_given_up_in_words(
