@@ -283,19 +283,6 @@ def _probs(logits, p, codes, temperature, top_k, BLOCK: tl.constexpr):
     tl.store(p + row * codes + i, share.to(tl.float32), mask=i < codes)
 
 
-def probs(logits: Tensor, temperature: float, top_k: int) -> Tensor:
-    """`logits_to_probs` of [L, V] without top-p and forced positions, float32; `top_k` 0 keeps
-    all."""
-    rows, codes = logits.shape
-    p = torch.empty(rows, codes, device=logits.device)
-    block = triton.next_power_of_2(codes)
-    _probs[(rows,)](
-        logits.contiguous(), p, codes, float(temperature), top_k,
-        BLOCK=block, num_warps=_warps(block),
-    )  # fmt: skip
-    return p
-
-
 @triton.jit
 def _sample(p, u, tokens, codes, BLOCKS: tl.constexpr, SIZE: tl.constexpr):
     """First a block of tokens, then a token of it. Those of probability 0 are passed over, wherever
@@ -320,19 +307,6 @@ def _sample(p, u, tokens, codes, BLOCKS: tl.constexpr, SIZE: tl.constexpr):
     tl.store(tokens + row, (chosen * SIZE + tl.minimum(first, last)).to(tl.int64))
 
 
-def sample(p: Tensor, u: Tensor) -> Tensor:
-    """`sample` of [..., V] at u [...]."""
-    codes = p.shape[-1]
-    tokens = torch.empty(u.shape, dtype=torch.long, device=p.device)
-    size = min(_SIZE, triton.next_power_of_2(codes))
-    blocks = triton.next_power_of_2(triton.cdiv(codes, size))
-    _sample[(u.numel(),)](
-        p.contiguous(), u.contiguous(), tokens, codes,
-        BLOCKS=blocks, SIZE=size, num_warps=_warps(blocks * size),
-    )  # fmt: skip
-    return tokens
-
-
 @triton.jit
 def _residual(p, q, out, codes, NORMAL: tl.constexpr, BLOCK: tl.constexpr):
     row, i = tl.program_id(0).to(tl.int64), tl.arange(0, BLOCK)
@@ -345,26 +319,6 @@ def _residual(p, q, out, codes, NORMAL: tl.constexpr, BLOCK: tl.constexpr):
         left = tl.maximum(own - tl.load(q + at, mask=inside, other=0.0), 0.0)
         left = tl.where(tl.max(left, 0) > 0, left, own)
     tl.store(out + at, left, mask=inside)
-
-
-def residual(p: Tensor, q: Tensor) -> Tensor:
-    """`residual` of [..., V]."""
-    return _each_row(p, q)
-
-
-def normalise(p: Tensor) -> Tensor:
-    """`normalise` of [..., V]."""
-    return _each_row(p, None)
-
-
-def _each_row(p: Tensor, q: Tensor | None) -> Tensor:
-    codes, p = p.shape[-1], p.contiguous()
-    out, block = torch.empty_like(p), triton.next_power_of_2(codes)
-    _residual[(p.numel() // codes,)](
-        p, p if q is None else q.contiguous(), out, codes,
-        NORMAL=q is None, BLOCK=block, num_warps=_warps(block),
-    )  # fmt: skip
-    return out
 
 
 @triton.jit(do_not_specialize=["below", "above"])
@@ -389,17 +343,6 @@ def _ranks_around(
         rank = tl.min(tl.where(inside & (key > rank), key, NO_RANK), 0)
 
 
-def ranks_around(p: Tensor, tokens: Tensor, below: int, above: int) -> Tensor:
-    """`ranks_around` of p [H, V]."""
-    (rows, codes), block = p.shape, triton.next_power_of_2(p.shape[1])
-    keys = torch.empty(rows, below + above, dtype=torch.long, device=p.device)
-    _ranks_around[(rows,)](
-        p.contiguous(), tokens.contiguous(), keys, codes, below, above,
-        BITS=BITS, NO_RANK=NO_RANK, BLOCK=block, num_warps=min(32, max(4, block // 1024)),
-    )  # fmt: skip
-    return keys
-
-
 @triton.jit(do_not_specialize=["count"])
 def _likeliest(
     p, shares, tokens, codes, count, BITS: tl.constexpr, NO_RANK: tl.constexpr, BLOCK: tl.constexpr
@@ -416,18 +359,6 @@ def _likeliest(
         tl.store(tokens + row * count + step, rank & ((1 << BITS) - 1))
 
 
-def likeliest(p: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """`likeliest` of p [H, V]; of equal ones the last."""
-    (rows, codes), block = p.shape, triton.next_power_of_2(p.shape[1])
-    shares = p.new_empty(rows, count)
-    tokens = torch.empty(rows, count, dtype=torch.long, device=p.device)
-    _likeliest[(rows,)](
-        p.contiguous(), shares, tokens, codes, count,
-        BITS=BITS, NO_RANK=NO_RANK, BLOCK=block, num_warps=min(32, max(4, block // 1024)),
-    )  # fmt: skip
-    return shares, tokens
-
-
 @triton.jit
 def _in_turn(p, q, tokens, exists, found, left, codes, COUNT: tl.constexpr, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
@@ -442,13 +373,86 @@ def _in_turn(p, q, tokens, exists, found, left, codes, COUNT: tl.constexpr, BLOC
     tl.store(left + i, own, mask=inside)
 
 
-def in_turn(p: Tensor, q: Tensor, tokens: Tensor, exists: Tensor) -> tuple[Tensor, Tensor]:
-    """`in_turn` of p [V], q [K, V], tokens [K] and bool [K]."""
-    count, codes = q.shape
-    found, left = p.new_empty(count), torch.empty_like(p)
-    block = triton.next_power_of_2(codes)
-    _in_turn[(1,)](
-        p.contiguous(), q.contiguous(), tokens.contiguous(), exists.contiguous(), found, left,
-        codes, COUNT=count, BLOCK=block, num_warps=min(32, max(4, block // 512)),
+def _each_row(p: Tensor, q: Tensor | None) -> Tensor:
+    codes, p = p.shape[-1], p.contiguous()
+    out, block = torch.empty_like(p), triton.next_power_of_2(codes)
+    _residual[(p.numel() // codes,)](
+        p, p if q is None else q.contiguous(), out, codes,
+        NORMAL=q is None, BLOCK=block, num_warps=_warps(block),
     )  # fmt: skip
-    return found, left
+    return out
+
+
+class Rules:
+    """The functions of `engine.numerics.distributions` that have kernels, under their names."""
+
+    @staticmethod
+    def probs(logits: Tensor, temperature: float, top_k: int) -> Tensor:
+        """`logits_to_probs` of [L, V] without top-p and forced positions, float32; `top_k` 0 keeps
+        all."""
+        rows, codes = logits.shape
+        p = torch.empty(rows, codes, device=logits.device)
+        block = triton.next_power_of_2(codes)
+        _probs[(rows,)](
+            logits.contiguous(), p, codes, float(temperature), top_k,
+            BLOCK=block, num_warps=_warps(block),
+        )  # fmt: skip
+        return p
+
+    @staticmethod
+    def sample(p: Tensor, u: Tensor) -> Tensor:
+        """`sample` of [..., V] at u [...]."""
+        codes = p.shape[-1]
+        tokens = torch.empty(u.shape, dtype=torch.long, device=p.device)
+        size = min(_SIZE, triton.next_power_of_2(codes))
+        blocks = triton.next_power_of_2(triton.cdiv(codes, size))
+        _sample[(u.numel(),)](
+            p.contiguous(), u.contiguous(), tokens, codes,
+            BLOCKS=blocks, SIZE=size, num_warps=_warps(blocks * size),
+        )  # fmt: skip
+        return tokens
+
+    @staticmethod
+    def residual(p: Tensor, q: Tensor) -> Tensor:
+        """`residual` of [..., V]."""
+        return _each_row(p, q)
+
+    @staticmethod
+    def normalise(p: Tensor) -> Tensor:
+        """`normalise` of [..., V]."""
+        return _each_row(p, None)
+
+    @staticmethod
+    def ranks_around(p: Tensor, tokens: Tensor, below: int, above: int) -> Tensor:
+        """`ranks_around` of p [H, V]."""
+        (rows, codes), block = p.shape, triton.next_power_of_2(p.shape[1])
+        keys = torch.empty(rows, below + above, dtype=torch.long, device=p.device)
+        _ranks_around[(rows,)](
+            p.contiguous(), tokens.contiguous(), keys, codes, below, above,
+            BITS=BITS, NO_RANK=NO_RANK, BLOCK=block, num_warps=min(32, max(4, block // 1024)),
+        )  # fmt: skip
+        return keys
+
+    @staticmethod
+    def likeliest(p: Tensor, count: int) -> tuple[Tensor, Tensor]:
+        """`likeliest` of p [H, V]; of equal ones the last."""
+        (rows, codes), block = p.shape, triton.next_power_of_2(p.shape[1])
+        shares = p.new_empty(rows, count)
+        tokens = torch.empty(rows, count, dtype=torch.long, device=p.device)
+        _likeliest[(rows,)](
+            p.contiguous(), shares, tokens, codes, count,
+            BITS=BITS, NO_RANK=NO_RANK, BLOCK=block, num_warps=min(32, max(4, block // 1024)),
+        )  # fmt: skip
+        return shares, tokens
+
+    @staticmethod
+    def in_turn(p: Tensor, q: Tensor, tokens: Tensor, exists: Tensor) -> tuple[Tensor, Tensor]:
+        """`in_turn` of p [V], q [K, V], tokens [K] and bool [K]."""
+        count, codes = q.shape
+        found, left = p.new_empty(count), torch.empty_like(p)
+        block = triton.next_power_of_2(codes)
+        _in_turn[(1,)](
+            p.contiguous(), q.contiguous(), tokens.contiguous(), exists.contiguous(), found, left,
+            codes, COUNT=count, BLOCK=block, num_warps=min(32, max(4, block // 512)),
+        )  # fmt: skip
+        return found, left

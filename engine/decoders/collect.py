@@ -141,8 +141,7 @@ def collect(
     q = _given([each.window.q if detail.q is None else detail.q for each, detail in windows], sizes)
     # A row's number in its step, and its position: those before the last may have a draft.
     i, last = _cat([state.offsets(size) for size in sizes]), state.plan.length - 1
-    in_order = made[0].places is None  # of one lane none has places, or all
-    position = i + each_row(starts.unbind()) if in_order else joined("places")
+    position = i + each_row(starts.unbind()) if state.in_order else joined("places")
     inside, asked = position < last, position.clamp_max(last)
     drafts, forced = _cat([_drafts(each) for each in observations]), state.forced(asked)
     judged = inside & (drafts >= 0)
@@ -178,7 +177,7 @@ def collect(
     at = torch.stack(counts) - 1 + _first(sizes)
     replaced = (status == int(Status.RESAMPLED)) & judged & ~uniform.isnan()
     # A step of several fronts may have a rejection in each.
-    replaced = replaced[at] if in_order else torch.zeros_like(at, dtype=torch.bool)
+    replaced = replaced[at] if state.in_order else torch.zeros_like(at, dtype=torch.bool)
     kept, redraws = position <= last, [verification.redraws for verification in made]
     if not all(redraws):
         stays = committed | judged

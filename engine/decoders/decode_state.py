@@ -35,6 +35,8 @@ class DecodeState:
     on the device, so that no operation of theirs depends on a number of the host.
     """
 
+    in_order = True  # whether a step's positions follow one another
+
     def __init__(self, decoder: Decoder, prompt: str, seed: int) -> None:
         model, device = decoder.model, decoder.model.device
         self.model, self.plan, self.prompt = model, decoder.plan, prompt

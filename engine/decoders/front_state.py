@@ -47,6 +47,8 @@ class FrontState(DecodeState):
     """Positions are in raster order: `tokens` of those that are not committed mean nothing.
     `counts` is how many tokens each row has, `table` what the next pass reads."""
 
+    in_order = False
+
     def __init__(self, decoder: Decoder, prompt: str, seed: int) -> None:
         self._pace: Pace = decoder.pace  # type: ignore[attr-defined]
         super().__init__(decoder, prompt, seed)
@@ -182,9 +184,3 @@ def _views(flat: Tensor, numbers: FrontTable[np.ndarray]) -> FrontTable[Tensor]:
     at = FrontTable._fields.index("at")
     parts[at] = parts[at].view(numbers.at.shape)
     return FrontTable(*parts)
-
-
-def fronts_of(state: DecodeState) -> FrontState:
-    """The state of a decoder whose `State` is FrontState."""
-    assert isinstance(state, FrontState)
-    return state

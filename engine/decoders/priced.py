@@ -11,13 +11,12 @@ from torch import Tensor
 
 from engine.core import Verification, Window
 from engine.decoders.base import Badge
-from engine.decoders.decode_state import DecodeState
-from engine.decoders.window import WindowDecoder
+from engine.decoders.window import AnyState, WindowDecoder
 from engine.models.likelihood import windows
 from engine.numerics.distributions import logits_to_probs, total_variation
 
 
-class Priced(WindowDecoder):
+class Priced(WindowDecoder[AnyState]):
     """Its price at a position is TV(q, p): q is the distribution that the committed token was
     sampled from, p the model's given all tokens before it in the model's own order."""
 
@@ -28,11 +27,11 @@ class Priced(WindowDecoder):
         return verification.p
 
     def observe(
-        self, state: DecodeState, window: Window, verification: Verification, count: int
+        self, state: AnyState, window: Window, verification: Verification, count: int
     ) -> None:
         state.sampled.add(self.sampled_from(window, verification)[:count])
 
-    def audit(self, state: DecodeState, stopped: Callable[[], bool]) -> Tensor | None:
+    def audit(self, state: AnyState, stopped: Callable[[], bool]) -> Tensor | None:
         plan, device = replace(self.plan, fronts=False), state.tokens.device  # one after another
         tokens = state.ids(state.tokens, torch.arange(plan.length, device=device))
         q, order = state.sampled.all(), state.commit_order().argsort()

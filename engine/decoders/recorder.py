@@ -124,8 +124,8 @@ class StepRecorder:
             collected = collect(self._rule, self._state, seen, starts)
             found = [Found(*(part.numpy() for part in collected))]
         parts = Found(*map(_joined, zip(*found, strict=True)))
-        fronts = self._state.plan.fronts
-        self._tables += _rows_of(made, parts, self._latest, fronts=fronts).split()
+        in_order = self._state.in_order
+        self._tables += _rows_of(made, parts, self._latest, in_order=in_order).split()
         self._pending, self._bytes = [], 0
 
 
@@ -151,10 +151,10 @@ def _joined(parts: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def _rows_of(
-    made: Sequence[_Made], found: Found[np.ndarray], latest: np.ndarray, *, fronts: bool
+    made: Sequence[_Made], found: Found[np.ndarray], latest: np.ndarray, *, in_order: bool
 ) -> StepTable:
     """The step table of steps that follow one another; `latest`, as of StepRecorder, is brought up
-    to date. `fronts`: whether the positions of a step need not."""
+    to date. `in_order`: whether the positions of a step do, too."""
     sizes = np.array([each.rows for each in made])
     first = np.cumsum(sizes) - sizes
     steps = np.concatenate([each.step for each in made])
@@ -162,8 +162,8 @@ def _rows_of(
     keep = np.arange(sizes.sum()) < (first + steps["positions"]).repeat(sizes)
     steps["rejected"] = found.replaced
     position = found.position[keep]
-    places = np.zeros(len(position) if fronts else 0, DTYPES["places"])
-    if fronts:
+    places = np.zeros(0 if in_order else len(position), DTYPES["places"])
+    if not in_order:
         places["position"] = position
     draft, token, status = found.whole[keep].T
     rows = np.zeros(len(draft), DTYPES["positions"])

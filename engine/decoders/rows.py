@@ -11,8 +11,7 @@ import torch
 from torch import Tensor
 
 from engine.core import Diagnostics, Rows, Verification, Window
-from engine.decoders.decode_state import DecodeState
-from engine.decoders.front_state import FrontState, Pace, fronts_of
+from engine.decoders.front_state import FrontState, Pace
 from engine.decoders.jacobi_window import fill_up
 from engine.decoders.priced import Priced
 from engine.decoders.speculate import chain_acceptance
@@ -66,7 +65,7 @@ class ParallelRowsSettings(AnySettings):
     )
 
 
-class RowsAtOnce(Priced):
+class RowsAtOnce(Priced[FrontState]):
     """Draws several rows of a picture at once, each with a window of its own, at the pace of
     `paced`; positions are in raster order, whenever they are committed."""
 
@@ -119,8 +118,8 @@ class ParallelRows(RowsAtOnce):
         lag, width = self.lag(self.settings.c), min(self.settings.window, self.plan.stride)
         return Pace(lag, lag, width, min(self.model.grid[0], MAX_ROWS // width))
 
-    def propose(self, state: DecodeState) -> Window:
-        table = fronts_of(state).table
+    def propose(self, state: FrontState) -> Window:
+        table = state.table
         drafted = table.drafted > 0
         there, left = drafted & (table.left >= 0), table.left.clamp_min(0)
         u = state.uniform(Purpose.FRESH, len(left), 1)[:, 0]
@@ -132,12 +131,12 @@ class ParallelRows(RowsAtOnce):
         roots = state.tokens[table.root.clamp_min(0)]
         fed = torch.where(table.root > ELSEWHERE, roots, drafts.roll(1))
         fed = state.ids(fed, table.asked - 1)
-        follows = fronts_of(state).numbers.number > 0
+        follows = state.numbers.number > 0
         parents = tuple((np.arange(len(follows)) - follows).tolist())
         return Window(drafts, q, parents=parents, rows=Rows(fed, table.asked))
 
-    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
-        table, settings = fronts_of(state).table, self.settings
+    def verify(self, state: FrontState, window: Window, p: Tensor) -> Verification:
+        table, settings = state.table, self.settings
         front, number, drafted = table.front, table.number, table.drafted > 0
         accept, replace, redraw = state.verify_numbers(len(p))
         acceptance = chain_acceptance(window, p)

@@ -14,10 +14,11 @@ import logging
 from abc import abstractmethod
 from collections.abc import Callable, Generator
 from contextlib import closing
-from typing import ClassVar
+from typing import Generic
 
 import torch
 from torch import Tensor
+from typing_extensions import TypeVar
 
 from engine.clock import to_host
 from engine.core import Groups, Rows, Turn, Verification, Window
@@ -29,12 +30,13 @@ from engine.numerics.distributions import exact, logits_to_probs, total_variatio
 from engine.trace import Step
 
 log = logging.getLogger(__name__)
+AnyState = TypeVar("AnyState", bound=DecodeState, default=DecodeState)
 
 
-class WindowDecoder(Decoder):
+class WindowDecoder(Decoder, Generic[AnyState]):
     """A decoder that works on a window; subclasses say how to draft and how to verify."""
 
-    State: ClassVar[type[DecodeState]] = DecodeState
+    State: type[AnyState] = DecodeState  # type: ignore[assignment]  # the type variable's default
 
     @property
     def capturable(self) -> bool:
@@ -47,16 +49,16 @@ class WindowDecoder(Decoder):
         captures = self.model.captures
         return captures is not None and self.capturable and self.name not in captures.without
 
-    def begin(self, prompt: str, seed: int) -> DecodeState:
+    def begin(self, prompt: str, seed: int) -> AnyState:
         """The state of one image, of which nothing is drawn yet."""
         return self.State(self, prompt, seed)
 
     @abstractmethod
-    def propose(self, state: DecodeState) -> Window:
+    def propose(self, state: AnyState) -> Window:
         """The next window, of at most `state.draft_limit` drafts and a row without one."""
 
     @abstractmethod
-    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+    def verify(self, state: AnyState, window: Window, p: Tensor) -> Verification:
         """The rule. `p` [R, V] are the model's distributions after each window row. Drafts behind
         the image's end (from `state.room` on) are never accepted."""
 
@@ -78,16 +80,16 @@ class WindowDecoder(Decoder):
         return None
 
     def observe(
-        self, state: DecodeState, window: Window, verification: Verification, count: int
+        self, state: AnyState, window: Window, verification: Verification, count: int
     ) -> None:
         """Called after each step, uncharged."""
 
-    def audit(self, state: DecodeState, stopped: Callable[[], bool]) -> Tensor | None:
+    def audit(self, state: AnyState, stopped: Callable[[], bool]) -> Tensor | None:
         """Called after the last step, uncharged, when the lane's slot is free: the prices [length]
         of a decoder that verifies nothing, else None. `stopped` as in `steps`."""
         return None
 
-    def take_turn(self, state: DecodeState, run: Run) -> Turn:
+    def take_turn(self, state: AnyState, run: Run) -> Turn:
         """One pass, whose parts `run` runs: `run(part, key, function, *inputs)` gives
         `function(*inputs)`, and may keep it by its key, as `Graphs.run` does."""
         state.drafter_passes = 0
@@ -98,18 +100,18 @@ class WindowDecoder(Decoder):
         verification, outcome = run("verify", width, self.verify_logits, *read)
         return Turn(window, rows, verification, outcome)
 
-    def propose_rows(self, state: DecodeState) -> tuple[Window, Rows]:
+    def propose_rows(self, state: AnyState) -> tuple[Window, Rows]:
         """The next window, and the rows of its pass."""
         window = self.propose(state)
         return window, state.laid_out(window)
 
-    def read_rows(self, state: DecodeState, window: Window, rows: Rows) -> Tensor:
+    def read_rows(self, state: AnyState, window: Window, rows: Rows) -> Tensor:
         """The target's logits [R, V] behind each row."""
         logits = self.model.forward(state.ctx, rows.fed, window.parents, rows.asked)
         return state.fixed("logits", logits)
 
     def verify_logits(
-        self, state: DecodeState, window: Window, rows: Rows, logits: Tensor
+        self, state: AnyState, window: Window, rows: Rows, logits: Tensor
     ) -> tuple[Verification, Tensor]:
         """The verification, and what the host has to know of it, as `Turn.outcome`."""
         p = logits_to_probs(logits, self.sampling, state.forced(rows.asked))
@@ -150,7 +152,7 @@ class WindowDecoder(Decoder):
                     yield step
         yield self._audited(step, state, stopped)
 
-    def _audited(self, step: Step, state: DecodeState, stopped: Callable[[], bool]) -> Step:
+    def _audited(self, step: Step, state: AnyState, stopped: Callable[[], bool]) -> Step:
         """The last step, with prices where the decoder has them. The picture is there: what goes
         wrong now costs the prices alone."""
         try:

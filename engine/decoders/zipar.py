@@ -8,8 +8,7 @@ import torch
 from torch import Tensor
 
 from engine.core import Rows, Verification, Window
-from engine.decoders.decode_state import DecodeState
-from engine.decoders.front_state import Pace, fronts_of
+from engine.decoders.front_state import FrontState, Pace
 from engine.decoders.rows import RowsAtOnce
 from engine.models.base import MAX_ROWS
 from engine.numerics.distributions import exact
@@ -63,13 +62,13 @@ class ZipAR(RowsAtOnce):
         first = self.plan.stride if self.settings.reading == "code" else lag
         return Pace(lag, first, 1, min(self.model.grid[0], MAX_ROWS))
 
-    def propose(self, state: DecodeState) -> Window:
-        table = fronts_of(state).table
+    def propose(self, state: FrontState) -> Window:
+        table = state.table
         fed = state.ids(state.tokens[table.root.clamp_min(0)], table.asked - 1)
         return Window(*state.nothing_drafted(), rows=Rows(fed, table.asked))
 
-    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
-        table, unknown = fronts_of(state).table, torch.full_like(p[:, 0], torch.nan)
+    def verify(self, state: FrontState, window: Window, p: Tensor) -> Verification:
+        table, unknown = state.table, torch.full_like(p[:, 0], torch.nan)
         return Verification(
             count=table.bonus.sum(),  # a row that has ended, and padding, come last
             tokens=(p.log() + state.gumbel(len(p))).argmax(-1),

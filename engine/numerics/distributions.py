@@ -258,13 +258,14 @@ class RuleKernels(Protocol):
 
 @cache
 def rule_kernels(device: torch.device) -> RuleKernels | None:
-    """The module, where its distributions are PyTorch's; None on a processor, and with a warning
-    where a kernel raises or differs."""
+    """Those of a device, where their distributions are PyTorch's; None on a processor, and with a
+    warning where a kernel raises or differs."""
     if device.type != "cuda":
         return None
     try:
-        from engine import kernels
+        from engine.kernels import Rules
 
+        kernels = Rules()
         for codes in _TRIED:
             _compare_kernels(kernels, device, codes)
     except Exception as error:  # PyTorch's own do it, whatever keeps these from running

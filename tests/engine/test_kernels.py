@@ -10,6 +10,7 @@ from torch import Tensor
 pytest.importorskip("triton", reason="no Triton for this machine")
 
 from engine import kernels
+from engine.kernels import Rules
 from engine.models.cache import WindowCache
 from engine.models.fused_body import FusedBody
 from engine.models.lean import LeanBody
@@ -133,7 +134,7 @@ def test_probabilities(codes: int, top_k: int, temperature: float) -> None:
     logits[2, 1::2] = -torch.inf
     logits[3] *= 30
     expected = logits_to_probs(logits, Sampling(temperature=temperature, top_k=top_k), None)
-    found = kernels.probs(logits, temperature, top_k if top_k < codes else 0)
+    found = Rules.probs(logits, temperature, top_k if top_k < codes else 0)
     assert ((found > 0) == (expected > 0)).all()
     assert torch.allclose(found, expected, rtol=1e-5, atol=1e-9)
 
@@ -141,7 +142,7 @@ def test_probabilities(codes: int, top_k: int, temperature: float) -> None:
 def test_numbers_that_are_none_stay_in_sight() -> None:
     logits = numbers(2, 50)
     logits[1, 7] = -torch.tensor(torch.nan)
-    assert kernels.probs(logits, 1.0, 5).isnan().any(1).tolist() == [False, True]
+    assert Rules.probs(logits, 1.0, 5).isnan().any(1).tolist() == [False, True]
 
 
 @pytest.mark.parametrize("codes", [1, 100, 9000])
@@ -153,26 +154,26 @@ def test_samples(codes: int) -> None:
     p[3, : codes // 3] = 0
     for u in (1e-12, 0.3, 1 - 2**-53):
         at = torch.full((6,), u, dtype=torch.float64)
-        assert kernels.sample(p, at).tolist() == sample(p, at).tolist()
+        assert Rules.sample(p, at).tolist() == sample(p, at).tolist()
     several = torch.rand(50, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
     rows = p[:1].expand(50, -1)
-    assert kernels.sample(rows, several).tolist() == sample(rows, several).tolist()
+    assert Rules.sample(rows, several).tolist() == sample(rows, several).tolist()
 
 
 def test_a_token_without_probability_is_never_drawn() -> None:
     p = torch.zeros(1, 9000)
     p[0, [3, 4500, 8990]] = torch.tensor([0.1, 0.7, 0.2])
     for u in torch.linspace(1e-9, 1 - 1e-9, 50, dtype=torch.float64):
-        assert kernels.sample(p, u.view(1)).item() in (3, 4500, 8990)
+        assert Rules.sample(p, u.view(1)).item() in (3, 4500, 8990)
 
 
 def test_residuals() -> None:
     p, q = distributions(5, 6000), distributions(5, 6000, seed=1)
     q[1] = p[1]  # nothing is left
     q[2] = 0
-    assert close(kernels.residual(p, q), residual(p, q))
+    assert close(Rules.residual(p, q), residual(p, q))
     p[3] = 0
-    assert torch.allclose(kernels.normalise(p / 3), normalise(p / 3), rtol=1e-5, atol=1e-9)
+    assert torch.allclose(Rules.normalise(p / 3), normalise(p / 3), rtol=1e-5, atol=1e-9)
 
 
 def test_distributions_taken_in_turn() -> None:
@@ -181,9 +182,7 @@ def test_distributions_taken_in_turn() -> None:
     tokens, exists = torch.tensor([9, 9, 5999, 0]), torch.tensor([True, True, True, False])
     for start in (p, p.square() / p.square().sum()):
         for found, expected in zip(
-            kernels.in_turn(start, q, tokens, exists),
-            in_turn(start, q, tokens, exists),
-            strict=True,
+            Rules.in_turn(start, q, tokens, exists), in_turn(start, q, tokens, exists), strict=True
         ):
             assert torch.allclose(found, expected, rtol=1e-5, atol=1e-9)
 
@@ -195,7 +194,7 @@ def test_the_likeliest_tokens(codes: int) -> None:
     p[2, 1:] = 0
     p[3, codes // 2] = -torch.tensor(torch.nan)
     for count in (1, min(5, codes)):
-        shares, tokens = kernels.likeliest(p, count)
+        shares, tokens = Rules.likeliest(p, count)
         assert shares.nan_to_num(-1).equal(likeliest(p, count)[0].nan_to_num(-1))
         assert p.gather(-1, tokens).nan_to_num(-1).equal(shares.nan_to_num(-1))
         assert all(len(set(row)) == count for row in tokens.tolist())
@@ -209,7 +208,7 @@ def test_ranks_around_tokens(codes: int) -> None:
     tokens = torch.tensor([0, codes - 1, codes // 2, codes // 3])
     for below, above in ((0, 1), (3, 4), (5, 1)):
         if max(below, above) <= codes:
-            found = kernels.ranks_around(p, tokens, below, above)
+            found = Rules.ranks_around(p, tokens, below, above)
             assert found.equal(ranks_around(p, tokens, below, above))
 
 
@@ -217,11 +216,11 @@ def test_kernels_that_differ_or_raise_are_given_up_in_words(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     for codes in rules._TRIED:
-        rules._compare_kernels(kernels, torch.device("cpu"), codes)
-    real = kernels.sample
-    monkeypatch.setattr(kernels, "sample", lambda p, u: real(p, u) + 1)
+        rules._compare_kernels(Rules(), torch.device("cpu"), codes)
+    real = Rules.sample
+    monkeypatch.setattr(Rules, "sample", staticmethod(lambda p, u: real(p, u) + 1))
     with pytest.raises(ValueError, match="sample is off by 1"):
-        rules._compare_kernels(kernels, torch.device("cpu"), 1000)
+        rules._compare_kernels(Rules(), torch.device("cpu"), 1000)
     # A CUDA device that is not there raises.
     rules.rule_kernels.cache_clear()
     assert rules.rule_kernels(torch.device("cuda")) is None
