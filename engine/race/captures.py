@@ -48,12 +48,15 @@ def launched(
     model: ImageModel, captures: Captures | None, *, static: bool | None = None
 ) -> Iterator[None]:
     """With other graphs, or none, and with static shapes or not, where that is said."""
-    own = model.captures, model.static
-    model.captures, model.static = captures, own[1] if static is None else static
+    changed: dict[str, object] = {"captures": captures}
+    if static is not None:
+        changed["static"] = static
+    own = {name: getattr(model, name) for name in changed}
+    vars(model).update(changed)
     try:
         yield
     finally:
-        model.captures, model.static = own
+        vars(model).update(own)
 
 
 def _lower_half(grid: tuple[int, int]) -> Infilling:

@@ -15,6 +15,7 @@ from engine.decoders.outside import last_line
 from engine.decoders.verdict import Check, source_of
 from engine.infilling import Infilling
 from engine.models.base import planned
+from engine.race.captures import launched
 from engine.settings import Settings
 from engine.trace import Step
 from engine.trace.steps import recorded
@@ -130,10 +131,12 @@ def _repeats(kind: type[Decoder], settings: Settings) -> Check:
 
 def _static(kind: type[Decoder], settings: Settings) -> Check:
     def same(model: Toy, plan: Plan, seed: int) -> bool:
-        model.static = False
-        shrinking = recorded(_decoded(kind, settings, model, plan, seed))
-        model.static = True
-        return recorded(_decoded(kind, settings, model, plan, seed)) == shrinking
+        found = []
+        for static in (False, True):
+            with launched(model, None, static=static):
+                found.append(recorded(_decoded(kind, settings, model, plan, seed)))
+        shrinking, fixed = found
+        return shrinking == fixed
 
     return _of_all(
         kind,
