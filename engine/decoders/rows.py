@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.core import Diagnostics, Rows, Verification, Window
+from engine.core import Rows, Verification, Window
 from engine.decoders.front_state import FrontState, Pace
 from engine.decoders.jacobi_window import fill_up
 from engine.decoders.priced import Priced
@@ -171,21 +171,17 @@ class ParallelRows(RowsAtOnce):
         status = torch.where(replaced, int(Status.RESAMPLED), status)
         status = torch.where(fresh, int(Status.FRESH), status)
         tested = (number <= first[front]) & (number < table.room[front])
-        # Those that are committed, from the top down, then the other positions, then no positions.
-        order = torch.where(committed, 0, 1 + (table.place == self.plan.length).long())
-        order = order.argsort(stable=True)
         return Verification(
             count=committed.sum(),
-            tokens=tokens[order],
-            q=q[order],
-            status=status[order],
-            p=p[order],
-            acceptance=acceptance[order],
-            uniform=torch.where(tested, accept, torch.nan)[order],
-            drafts=torch.where(drafted, window.drafts, -1)[order],
-            path=order,
-            diagnostics=lambda: Diagnostics(q=window.q[order]),
-            places=table.place[order],
+            tokens=tokens,
+            q=q,
+            status=status,
+            p=p,
+            acceptance=acceptance,
+            uniform=torch.where(tested, accept, torch.nan),
+            drafts=torch.where(drafted, window.drafts, -1),
+            places=table.place,
+            rank=torch.where(committed, 0, 1 + (table.place == self.plan.length).long()),
         )
 
     def committed(self, p: Tensor, q: Tensor, i: Tensor) -> Tensor:

@@ -14,6 +14,7 @@ import logging
 from abc import abstractmethod
 from collections.abc import Callable, Generator
 from contextlib import closing
+from dataclasses import replace
 from typing import Generic
 
 import torch
@@ -21,7 +22,7 @@ from torch import Tensor
 from typing_extensions import TypeVar
 
 from engine.clock import to_host
-from engine.core import Groups, Rows, Turn, Verification, Window
+from engine.core import Diagnostics, Groups, Rows, Turn, Verification, Window
 from engine.decoders.base import Decoder, never
 from engine.decoders.decode_state import DecodeState
 from engine.decoders.launcher import Launcher, Run
@@ -116,6 +117,8 @@ class WindowDecoder(Decoder, Generic[AnyState]):
         """The verification, and what the host has to know of it, as `Turn.outcome`."""
         p = logits_to_probs(logits, self.sampling, state.forced(rows.asked))
         verification = self.verify(state, window, p)
+        if verification.rank is not None:
+            verification = _in_order(verification.rank, window, verification)
         count = verification.count.view(1)
         if verification.path is None:
             return verification, count
@@ -161,3 +164,13 @@ class WindowDecoder(Decoder, Generic[AnyState]):
             log.warning("%s has no prices: %s: %s", self.title, type(error).__name__, error)
             return step
         return step if prices is None else priced(step, prices)
+
+
+def _in_order(rank: Tensor, window: Window, v: Verification) -> Verification:
+    """The rows that commit, then the other positions, then padding, each in the window's order."""
+    order = rank.argsort(stable=True)
+    columns = "tokens", "q", "status", "p", "acceptance", "uniform", "drafts", "places"
+    rows = {name: getattr(v, name)[order] for name in columns}
+    found = replace(v, **rows, rank=None, path=order)
+    found.diagnostics = lambda: Diagnostics(q=window.q[order])  # not charged
+    return found

@@ -35,7 +35,7 @@ class RejectedBelowCommitted(Spoilt, ParallelRows):
     """Below the first row a draft that is rejected is committed all the same."""
 
     def spoil(self, v: Verification, state: FrontState, window: Window, p: Tensor) -> None:
-        lower = (state.table.lower > 0)[state.table.front][v.path]
+        lower = (state.table.lower > 0)[state.table.front]
         v.tokens = torch.where(lower & (v.status == Status.RESAMPLED), v.drafts, v.tokens)
 
 
@@ -52,7 +52,7 @@ class RedrawnWithOldDistribution(Spoilt, ParallelRows):
 
     def spoil(self, v: Verification, state: FrontState, window: Window, p: Tensor) -> None:
         redrawn = (v.status == Status.REFINED) & (v.drafts >= 0)
-        v.q = torch.where(redrawn[:, None], window.q[v.path], v.q)
+        v.q = torch.where(redrawn[:, None], window.q, v.q)
 
 
 class ColumnState(FrontState):
