@@ -28,7 +28,8 @@ class CallShares:
     def __init__(self, queue: Queue) -> None:
         self._queue, self._push = queue, queue.push
         self._callers: dict[str, str] = {}  # the addresses of sessions
-        self._unread: dict[str, float] = {}  # since when sessions have been seen not to read
+        # Of sessions the first message that waits to be read, and since when it has been seen.
+        self._unread: dict[str, tuple[object, float]] = {}
 
     async def push(
         self, body: PredictBodyInternal, request: Request, username: str | None
@@ -55,16 +56,19 @@ class CallShares:
         messages, calls = self._queue.pending_messages_per_session, self._queue.event_ids_to_events
         going, now = {event.session_hash for event in calls.values()}, time.monotonic()
         self._callers = {each: self._callers[each] for each in self._callers if each in messages}
-        unread = {
-            session: self._unread.get(session, now)
-            for session in self._callers.keys() - going
-            if messages[session].qsize()
-        }
-        for session, since in unread.items():
+        before, self._unread = self._unread, {}
+        for session in self._callers.keys() - going:
+            if not messages[session].qsize():
+                continue
+            first = messages[session]._queue[0]  # type: ignore[attr-defined]  # asyncio's
+            seen, since = before.get(session, (first, now))
+            if seen is not first:  # it reads, and has got others since
+                since = now
             if self._callers[session] == address and now - since > UNREAD_SECONDS:
                 del messages[session]
                 self._queue.pending_event_ids_session.pop(session, None)
-        self._unread = unread
+            else:
+                self._unread[session] = first, since
 
 
 def _take_turn(event: Event, waiting: list[Event]) -> None:

@@ -96,3 +96,21 @@ def test_answers_that_nobody_reads_are_forgotten(demo, client, monkeypatch) -> N
     assert answers[0].json() == {"error": NO_CALL}
     assert ["said" in answer.text for answer in answers[1:]] == [True, True]
     assert client.get(f"/gradio_api/call/say/{again}").json() == {"error": NO_CALL}
+
+
+def test_answers_of_a_page_that_reads_are_not_forgotten(demo, client, monkeypatch) -> None:
+    """Though one waits to be read whenever its address calls."""
+    monkeypatch.setattr(call_shares, "UNREAD_SECONDS", 0.0)
+    say = next(number for number, each in demo.fns.items() if each.api_name == "say")
+    body = {"data": [], "fn_index": say, "session_hash": "page"}
+    for _ in range(2):
+        client.post("/gradio_api/queue/join", json=body, headers={"x-forwarded-for": SELF})
+        wait_until(lambda: not demo._queue.event_ids_to_events)
+    answers = demo._queue.pending_messages_per_session["page"]
+    while answers.qsize() > 1:  # as its stream does
+        answers.get_nowait()
+    call(client, "say", SELF)
+    with client.stream("GET", "/gradio_api/queue/data?session_hash=page") as stream:
+        ends = ("process_completed", "unexpected_error")
+        answer = next(line for line in stream.iter_lines() if any(end in line for end in ends))
+    assert "said" in answer
