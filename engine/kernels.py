@@ -17,7 +17,7 @@ from engine.numerics.ranking import BITS, NO_RANK
 
 VERSION = triton.__version__
 MOST_QUERIES = 128  # of a key's head that `attention` takes
-_TOGETHER = 16, 64  # of few queries and of many those that one program has
+_TOGETHER = 16, 64  # queries of one program: where there are few, and where there are more
 _KEYS = 64  # that one of its programs reads at once
 _STAGES = 3  # blocks of keys and values that one program reads ahead, where they fit
 _PROGRAMS = 128  # of `attention`, about one for each of a large GPU's multiprocessors
@@ -114,8 +114,8 @@ def _attend(
     DIM: tl.constexpr, MASKED: tl.constexpr, PARTS: tl.constexpr,
     M: tl.constexpr, D: tl.constexpr, S: tl.constexpr,
 ):  # fmt: skip
-    """M queries of one of the keys' heads over a part of the keys, some at a time. Of all keys it
-    writes the output, of a part the largest score, the sum of exponentials beside it, and the
+    """M queries of one of the keys' heads over a part of the keys, a block at a time. Without PARTS
+    it writes the output; else the part's largest score, the sum of exponentials beside it, and the
     values weighted so."""
     head, part = tl.program_id(0), tl.program_id(1)
     row, m, i = head // kv_heads, tl.program_id(2) * M + tl.arange(0, M), tl.arange(0, D)
@@ -140,8 +140,8 @@ def _attend(
             )
             scores += added.to(tl.float32)
         scores = tl.where(there[None, :], scores, float("-inf"))
-        least, top = top, tl.maximum(top, tl.max(scores, 1))
-        e, kept = tl.exp(scores - top[:, None]), tl.exp(least - top)
+        before, top = top, tl.maximum(top, tl.max(scores, 1))
+        e, kept = tl.exp(scores - top[:, None]), tl.exp(before - top)
         weight = weight * kept + tl.sum(e, 1)
         mixed = mixed * kept[:, None]
         mixed += tl.dot(e.to(v.dtype), v, input_precision="ieee")
@@ -189,8 +189,8 @@ def attention(
 ) -> Tensor:
     """F.scaled_dot_product_attention of queries [R, Hk, G T, d], T being `length`, over keys and
     values [R, Hk, end, d] of a cache; `mask` [R, 1, G T, end] is added to the scores. Returns rows
-    [R T, H d]. Few queries have too few programs for the device: then each reads a part of the
-    keys."""
+    [R T, H d]. Where the heads and queries make too few programs for the device, each reads a part
+    of the keys."""
     rows, kv_heads, count, dim = queries.shape
     end, heads = keys.shape[2], rows * kv_heads
     few, many = _TOGETHER
@@ -221,7 +221,8 @@ def attention(
 
 
 def _stages(keys: Tensor, wide: int) -> int:
-    """As many as a multiprocessor's shared memory has room for, beside one for what is computed."""
+    """How many blocks a program reads ahead: those that a multiprocessor's shared memory has room
+    for, beside one more for what is computed."""
     if not keys.is_cuda:  # in Triton's interpreter
         return _STAGES
     held = torch.cuda.get_device_properties(keys.device).shared_memory_per_multiprocessor
@@ -347,6 +348,7 @@ def _ranks_around(
 def _likeliest(
     p, shares, tokens, codes, count, BITS: tl.constexpr, NO_RANK: tl.constexpr, BLOCK: tl.constexpr
 ):
+    """One after the other, each the largest rank below the one before."""
     row, i = tl.program_id(0).to(tl.int64), tl.arange(0, BLOCK)
     bits = tl.load(p + row * codes + i, mask=i < codes, other=0.0).to(tl.int32, bitcast=True)
     # Without its sign a number that is none is the largest.

@@ -310,9 +310,10 @@ def _own(decoder: WindowDecoder) -> dict[str, Hashable]:
     held: dict[str, Any] = {}
     changeable = (list, MutableMapping, set, deque, Tensor, np.ndarray)
     for kind in reversed(type(decoder).__mro__):
-        places = [dict(vars(kind))]
-        if not kind.__module__.startswith("engine.") and kind.__module__ in sys.modules:
-            places.append(vars(sys.modules[kind.__module__]))
+        places, home = [dict(vars(kind))], kind.__module__
+        known = home.partition(".")[0] in {"engine", *sys.stdlib_module_names}
+        if not known and home in sys.modules:
+            places.append(vars(sys.modules[home]))
         for place in places:
             held |= {
                 name: each

@@ -12,8 +12,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.core import Verification, Window
-from engine.decoders.decode_state import DecodeState
+from engine.core import Verification
+from engine.decoders.front_state import FrontState
 from engine.decoders.rows import ParallelRows, RowsAtOnce
 from engine.decoders.zipar import ZipAR
 from engine.models.context import guide
@@ -136,11 +136,11 @@ def watched(kind: type[RowsAtOnce]) -> type[RowsAtOnce]:
     rows of the batch gave them."""
 
     class Watched(kind):
-        def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
-            verification = super().verify(state, window, p)
+        def verify_logits(self, state: FrontState, *read: Any) -> tuple[Verification, Tensor]:
+            verification, outcome = super().verify_logits(state, *read)
             self.found = [*getattr(self, "found", []), verification.p]
             self.batch = [*getattr(self, "batch", []), state.ctx.batch]
-            return verification
+            return verification, outcome
 
     return Watched
 
