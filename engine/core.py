@@ -134,8 +134,8 @@ class Diagnostics:
 @dataclass(slots=True)
 class Verification:
     """What a decoder's rule made of a window, as `verify` gives it; on the device, row i for
-    position n + i, or with a `rank` where the window has it. Raises ContractError where its rows do
-    not fit."""
+    position n + i; with a `rank`, in the window's order. Raises ContractError where its rows do not
+    fit."""
 
     count: Tensor  # committed positions, 0-dim
     tokens: Tensor  # the committed ones, then the drafts of the next window [R]
@@ -148,8 +148,8 @@ class Verification:
     path: Tensor | None = None  # the window row that leads to each position; None: row i to n + i
     redraws: bool = True  # whether positions behind the committed ones keep or get a draft
     places: Tensor | None = None  # the position of each row, where they do not follow one another
-    # By which the loop sorts the rows [R]: 0 commits, 1 is another position, 2 is padding. None:
-    # they are sorted.
+    # The loop sorts the rows by this [R]: 0 commits, 1 is another position, 2 is padding. None: the
+    # rows are sorted already.
     rank: Tensor | None = None
     diagnostics: Callable[[], Diagnostics] = Diagnostics  # called once the step is verified
 

@@ -351,7 +351,7 @@ def _likeliest(
     """One after the other, each the largest rank below the one before."""
     row, i = tl.program_id(0).to(tl.int64), tl.arange(0, BLOCK)
     bits = tl.load(p + row * codes + i, mask=i < codes, other=0.0).to(tl.int32, bitcast=True)
-    # Without its sign a number that is none is the largest.
+    # The sign is dropped, so that NaN is the largest.
     key = tl.where(i < codes, ((bits & 0x7FFFFFFF).to(tl.int64) << BITS) | i, -1)
     rank = tl.full((), NO_RANK, tl.int64)
     for step in range(count):

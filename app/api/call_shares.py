@@ -28,7 +28,7 @@ class CallShares:
     def __init__(self, queue: Queue) -> None:
         self._queue, self._push = queue, queue.push
         self._callers: dict[str, str] = {}  # the addresses of sessions
-        # Of sessions the first message that waits to be read, and since when it has been seen.
+        # Each session's oldest unread message, and when it was first seen here.
         self._unread: dict[str, tuple[object, float]] = {}
 
     async def push(
@@ -62,7 +62,7 @@ class CallShares:
                 continue
             first = messages[session]._queue[0]  # type: ignore[attr-defined]  # asyncio's
             seen, since = before.get(session, (first, now))
-            if seen is not first:  # it reads, and has got others since
+            if seen is not first:  # the session has read since
                 since = now
             if self._callers[session] == address and now - since > UNREAD_SECONDS:
                 del messages[session]

@@ -118,7 +118,7 @@ class WindowDecoder(Decoder, Generic[AnyState]):
         p = logits_to_probs(logits, self.sampling, state.forced(rows.asked))
         verification = self.verify(state, window, p)
         if verification.rank is not None:
-            verification = _in_order(verification.rank, window, verification)
+            verification = _sorted(verification.rank, window, verification)
         count = verification.count.view(1)
         if verification.path is None:
             return verification, count
@@ -166,8 +166,8 @@ class WindowDecoder(Decoder, Generic[AnyState]):
         return step if prices is None else priced(step, prices)
 
 
-def _in_order(rank: Tensor, window: Window, v: Verification) -> Verification:
-    """The rows that commit, then the other positions, then padding, each in the window's order."""
+def _sorted(rank: Tensor, window: Window, v: Verification) -> Verification:
+    """Sort the rows by rank; rows of one rank keep the window's order."""
     order = rank.argsort(stable=True)
     columns = "tokens", "q", "status", "p", "acceptance", "uniform", "drafts", "places"
     rows = {name: getattr(v, name)[order] for name in columns}

@@ -135,9 +135,9 @@ def likeliest(p: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 
 def ranks_around(p: Tensor, tokens: Tensor, below: int, above: int) -> Tensor:
-    """The keys [H, below + above] of the ranks in p [H, V] around those of tokens [H]: so many
-    below, the token's own, and those above it. Beyond the first and the last rank they are
-    -NO_RANK and NO_RANK."""
+    """Return the rank keys [H, below + above] next to those of tokens [H] in p [H, V]: `below` of
+    lower ranks, the token's own, then higher ones. A rank below the first is -NO_RANK, one above
+    the last NO_RANK."""
     if kernels := _kernels(p):
         return kernels.ranks_around(p, tokens, below, above)
     keys = rank_keys(p)
