@@ -31,8 +31,13 @@ from visualize.pictures.recorded_race import RecordedRace, record
 
 ROOT = Path(__file__).parent.parent.parent
 CLIPBOARD = ["clipboard-read", "clipboard-write"]
-# What gradio says of the stream of a page that is left or reloaded in the middle of a race.
-LEFT = ("AbortError: signal is aborted", "Unexpected error Connection errored out")
+# What gradio says on a page that is left. It ends its stream, with which its server forgets its
+# calls; and where the answer to a call comes later, it opens one more, which finds them forgotten.
+LEFT = (
+    "AbortError: signal is aborted",
+    "Unexpected error Connection errored out",
+    "Unexpected error 404: Not Found",
+)
 expect.set_options(timeout=PATIENCE)
 QUIET = [
     *("--no-sandbox", "--no-first-run", "--disable-gpu", "--disable-quic", "--disable-sync"),
@@ -165,16 +170,18 @@ def warm(browser: Browser) -> BrowserContext:
 def open_page(browser: Browser, warm: BrowserContext) -> Iterator[Callable[..., Page]]:
     """Opens a page: the worker's own, or another beside it if the test has opened that; `fresh` is
     in a context of its own, as a new visitor's, with touch. Afterwards nothing may have gone wrong
-    in their consoles, and nothing have been requested but of the servers and files opened."""
+    in their consoles, but on a page that was left then, and nothing have been requested but of the
+    servers and files opened."""
     complaints: list[str] = []
+    leaving: list[str] = []
     origins: list[str] = ["data:", "blob:"]
     pages: list[Page] = []
 
     def heard(message: ConsoleMessage) -> None:
         alone = message.page is not None and message.page.url.startswith("file:")
         if message.text.startswith(LEFT):
-            return
-        if message.type == "error" or (alone and message.type == "warning"):
+            leaving.append(message.text)
+        elif message.type == "error" or (alone and message.type == "warning"):
             complaints.append(message.text)
 
     def requested(url: str) -> None:
@@ -183,6 +190,7 @@ def open_page(browser: Browser, warm: BrowserContext) -> Iterator[Callable[..., 
 
     listeners = {
         "console": heard,
+        "framenavigated": lambda _: leaving.clear(),
         "pageerror": lambda error: complaints.append(str(error)),
         "request": lambda request: requested(request.url),
     }
@@ -230,7 +238,7 @@ def open_page(browser: Browser, warm: BrowserContext) -> Iterator[Callable[..., 
             page.evaluate("localStorage.clear(), sessionStorage.clear()")
             page.mouse.move(0, 0)
             page.goto("about:blank")
-    assert not complaints
+    assert not complaints + leaving
 
 
 @pytest.fixture
