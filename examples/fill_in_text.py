@@ -51,6 +51,12 @@ class TextContext:
     def attended(self, rows: int) -> int:
         return 0  # it has no cache
 
+    def keep(self, rows: Sequence[int], frontier: int | None = None) -> None:
+        # The newest committed token is no row yet: it is the next window's root.
+        before = 0 if self.started else 1
+        self.tokens += [self.window[row - before] for row in rows if row >= before]
+        self.started = True
+
     def close(self) -> None:
         """There is no cache to free."""
 
@@ -110,11 +116,6 @@ class XLNetText(ImageModel):
             use_mems=False,
         ).logits[0]
         return logits.to(torch.promote_types(logits.dtype, torch.float32))
-
-    def keep(self, ctx: TextContext, rows: Sequence[int], frontier: int | None = None) -> None:
-        # The newest committed token is no row yet: it is the next window's root.
-        ctx.tokens += [ctx.window[row - (not ctx.started)] for row in rows if row or ctx.started]
-        ctx.started = True
 
     def pixels(self, tokens: np.ndarray) -> np.ndarray:
         raise TypeError("a text has no pixels")

@@ -208,7 +208,7 @@ class DecodeState:
 
     def keep_rows(self, path: list[int]) -> None:
         """Makes the rows permanent that lead to what is committed."""
-        self.model.keep(self.ctx, self.kept(path), self.known_until(path))
+        self.ctx.keep(self.kept(path), self.known_until(path))
 
     def commit(self, verification: Verification, path: list[int]) -> None:
         """Takes over what a step committed and left."""

@@ -23,6 +23,7 @@ from engine.decoders.lantern_tree import TreeWalk, draft_tree
 from engine.decoders.shift import most_tokens, most_true
 from engine.decoders.speculate import acceptance_probability, speculate
 from engine.models.base import MAX_ROWS, Drafter, host_rows
+from engine.models.neighbours import neighbours
 from engine.numerics.distributions import exact, gather, logits_to_probs, residual, sample
 from engine.numerics.randomness import Purpose
 from engine.settings import Withdrawn, knob
@@ -271,7 +272,7 @@ class Lantern(JacobiWindowDecoder):
         return committed.masked_fill(beyond, torch.nan)
 
     def _neighbours(self) -> Tensor:
-        return self.model.neighbours(self.settings.neighbours(self.model.vocab_size))
+        return neighbours(self.model.codebook, self.settings.neighbours(self.model.vocab_size))
 
     def _nearest(self, x: Tensor, most: int | None = None) -> Tensor:
         found = self._neighbours()[:, :most].index_select(0, x.flatten())

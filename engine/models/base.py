@@ -16,12 +16,10 @@ from engine.core import Parents, Plan
 from engine.graphs import Captures
 from engine.infilling import Fills, Infilling
 from engine.models.slots import Slot, Slots
-from engine.numerics.ranking import rank_keys, ranked_index
 from engine.plan import anywhere, below, whole
 from engine.settings import Sampling
 
 MAX_ROWS = 96  # of a window
-CODES_AT_ONCE = 256  # codes whose distances to all others are held at once
 
 
 class Context(Protocol):
@@ -31,6 +29,11 @@ class Context(Protocol):
     def attended(self, rows: int) -> Hashable:
         """How much of the cache a pass over a window of `rows` rows reads: beside the tokens, all
         of it that is not on the device."""
+
+    def keep(self, rows: Sequence[int], frontier: int | None = None) -> None:
+        """Makes these rows of the last window permanent, root first, and discards the others.
+        Positions before `frontier` are all committed now: by default those that were, and one a
+        row."""
 
     def close(self) -> None:
         """Lets go of the cache and of what the last window left."""
@@ -84,7 +87,6 @@ class ImageModel(ABC):
     fills_in: Fills = Fills.NOTHING
     filler: ImageModel | None = None  # what fills in any cells, where this one does not itself
     swatches: bytes | None = None  # of every code, once drawn: `visualize.pictures.swatches`
-    _neighbours: Tensor | None = None
 
     @property
     def runtime(self) -> str:
@@ -100,16 +102,6 @@ class ImageModel(ABC):
     def plan(self) -> Plan:
         """That of a whole picture."""
         return whole(self.grid, self.forced_ids.tolist())
-
-    def neighbours(self, k: int) -> Tensor:
-        """`nearest_codes` of every code, int32 [V, k - 1]. The widest table computed is kept."""
-        table = self._neighbours
-        if table is None or table.shape[1] < k - 1:
-            codebook = self.codebook.float()
-            blocks = torch.split(torch.arange(len(codebook), device=codebook.device), CODES_AT_ONCE)
-            table = torch.cat([nearest_codes(codebook, block, k).int() for block in blocks])
-            self._neighbours = table
-        return table[:, : k - 1]
 
     def check_prompt(self, text: str) -> None:
         """Raises SettingError for a prompt that the model cannot take, as `start` does."""
@@ -144,12 +136,6 @@ class ImageModel(ABC):
         is for the row's target, image codes only: row i's are those of its target."""
 
     @abstractmethod
-    def keep(self, ctx: Any, rows: Sequence[int], frontier: int | None = None) -> None:
-        """Makes these rows of the last window permanent, root first, and discards the others.
-        Positions before `frontier` are all committed now: by default those that were, and one a
-        row."""
-
-    @abstractmethod
     def pixels(self, tokens: np.ndarray) -> np.ndarray:
         """Codes int [h, w], or [B, h, w], to uint8 [8h, 8w, 3] (or the model's own scale), or a
         batch of such."""
@@ -178,13 +164,3 @@ def planned(model: ImageModel, infilling: Infilling | None) -> tuple[ImageModel,
     if model.fills_in is Fills.BELOW:
         return model, below(model.plan, infilling)
     return model.filler or model, anywhere(model.grid, infilling)
-
-
-def nearest_codes(codebook: Tensor, x: Tensor, k: int) -> Tensor:
-    """The k - 1 codes nearest to each of x [H], nearest first and itself excluded, [H, k - 1], by
-    L2 distance in the codebook [V, D]; equally near ones by number. k is at most V."""
-    # Without matrix products, whose rounding, and with it the order of near ties, depends on how
-    # many codes are computed together.
-    distance = torch.cdist(codebook[x], codebook, compute_mode="donot_use_mm_for_euclid_dist")
-    distance.scatter_(-1, x[:, None], torch.inf)
-    return ranked_index(rank_keys(distance).topk(k - 1, largest=False).values)

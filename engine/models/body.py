@@ -7,7 +7,6 @@ A family's file has what differs: its prompt rows, embedding, head, forced token
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -160,7 +159,3 @@ class BodyModel(ImageModel):
         if before and self.drafter is not None and not ctx.plan.infilling:
             ctx.prompt_hidden = hidden[:, :before]
         return ctx.guide(self.head(ctx.hidden), targets)
-
-    def keep(self, ctx: BodyContext, rows: Sequence[int], frontier: int | None = None) -> None:
-        ctx.keep(rows)
-        ctx.advance(ctx.committed if frontier is None else frontier)

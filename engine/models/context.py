@@ -127,11 +127,12 @@ class BodyContext:
             mask[:, :, :before, :before].diagonal(dim1=-2, dim2=-1).zero_()
         return mask
 
-    def keep(self, rows: Sequence[int]) -> None:
-        """Makes these rows of the window permanent, and before them the prompt's."""
+    def keep(self, rows: Sequence[int], frontier: int | None = None) -> None:
+        """As `Context.keep`; before the rows, the prompt's are made permanent."""
         before, parts = self.prompt_rows, range(self.inputs)
         kept = (before + self.inputs * row + n for row in rows for n in parts)
         self._keep_inputs([*range(before), *kept])
+        self._advance(self.committed if frontier is None else frontier)
 
     def _keep_inputs(self, inputs: list[int]) -> None:
         self.cache.keep(inputs)
@@ -147,7 +148,7 @@ class BodyContext:
         guided = (positions < self.guided_tokens)[:, None]
         return torch.where(guided, mixed, logits[0].to(mixed.dtype))
 
-    def advance(self, frontier: int) -> None:
+    def _advance(self, frontier: int) -> None:
         """The unconditional row leaves the batch where no position from `frontier` on is guided.
         Its part of the caches stays allocated until `close`: freeing it would copy the rest."""
         if self.batch == 1 or not 0 < self.guided_tokens <= frontier:

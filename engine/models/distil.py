@@ -23,6 +23,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from engine.models.base import ImageModel
+from engine.models.neighbours import neighbours
 from engine.models.preview import WIDTH, PreviewDecoder
 from engine.models.supply.card import ModelError
 from engine.models.supply.progress import Phase, Progress, Report
@@ -159,7 +160,7 @@ def random_grids(model: ImageModel, size: Fit, generator: torch.Generator) -> Te
     in the codebook and some by any code."""
     rows, columns = (min(side, size.side) for side in model.grid)
     codes, cells = model.vocab_size, rows * columns
-    near = model.neighbours(min(NEAR, codes)).long().cpu()
+    near = neighbours(model.codebook, min(NEAR, codes)).long().cpu()
     places = torch.cartesian_prod(torch.arange(rows), torch.arange(columns)).float()
     found = []
     for _ in range(size.grids):

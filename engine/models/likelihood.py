@@ -32,7 +32,7 @@ def windows(
         ctx = model.start(prompt, sampling.guidance, sampling.guided_tokens, plan, slot)
         for window in torch.split(fed, MAX_ROWS):
             yield model.forward(ctx, window)
-            model.keep(ctx, range(len(window)))
+            ctx.keep(range(len(window)))
         ctx.close()
     except Exception:
         slot.clear()  # as a lane that fails

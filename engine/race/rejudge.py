@@ -12,7 +12,7 @@ from torch import Tensor
 
 from engine.decoders.gsd import GSDSettings, group_acceptance, spread_of
 from engine.decoders.lantern import LanternSettings, neighbourhood_acceptance
-from engine.models.base import nearest_codes
+from engine.models.neighbours import nearest_codes
 from engine.settings import SettingError, Settings
 from engine.trace.file import Trace
 from engine.trace.rejections import as_stored

@@ -74,7 +74,7 @@ def timed_pass(model: BodyModel, rows: int) -> float:
         ctx = model.start(PROMPT, model.sampling.guidance, slot=slot)
         tokens = torch.zeros(rows, dtype=torch.long, device=model.device)
         model.forward(ctx, tokens[:1])
-        model.keep(ctx, [0])
+        ctx.keep([0])
         function = partial(model.forward, ctx, tokens)
         if model.captures:
             graphs, clock = Graphs(model.captures.make()), StepClock(model.device)

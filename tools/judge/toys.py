@@ -30,6 +30,12 @@ class ToyContext:
     def attended(self, rows: int) -> int:
         return 0  # it has no cache
 
+    def keep(self, rows: Sequence[int], frontier: int | None = None) -> None:
+        assert rows, "a pass commits a token at least"
+        for before, row in itertools.pairwise(rows):
+            assert self.paths[row][:-1] == self.paths[before], "kept rows are one path"
+        self.kept = self.paths[rows[-1]]
+
     def close(self) -> None:
         self.paths, self.closed = [], True
 
@@ -122,14 +128,6 @@ class Toy(ImageModel):
             )
         return torch.stack([self.logits[_state(path, self.vocab_size)] for path in ctx.paths])
 
-    def keep(self, ctx: ToyContext, rows: Sequence[int], frontier: int | None = None) -> None:
-        assert rows, "a pass commits a token at least"
-        if isinstance(ctx, FrontsContext):
-            return ctx.keep(rows)
-        for before, row in itertools.pairwise(rows):
-            assert ctx.paths[row][:-1] == ctx.paths[before], "kept rows are one path"
-        ctx.kept = ctx.paths[rows[-1]]
-
     def pixels(self, tokens: np.ndarray) -> np.ndarray:
         shade = (tokens * 255 // max(1, self.vocab_size - 1)).astype(np.uint8)
         return np.repeat(np.repeat(shade, 8, -2), 8, -1)[..., None].repeat(3, -1)
@@ -182,7 +180,7 @@ class FrontsContext(ToyContext):
             found.append({at: token for at, token in seen.items() if 0 <= at <= own})
         return found
 
-    def keep(self, rows: Sequence[int]) -> None:
+    def keep(self, rows: Sequence[int], frontier: int | None = None) -> None:
         kept = dict(self.window[row] for row in rows)
         assert not kept.keys() & self.there.keys(), "a slot is kept once"
         self.there = self.there | {at: token for at, token in kept.items() if at >= 0}
@@ -249,13 +247,6 @@ class InfillToy(Toy):
         rows = zip(ctx.paths, asked, strict=True)
         return torch.stack([self.logits_of(ctx.plan, path, target) for path, target in rows])
 
-    def keep(self, ctx: ToyContext, rows: Sequence[int], frontier: int | None = None) -> None:
-        if isinstance(ctx, InfillContext):
-            ctx.done += len(rows)
-            if ctx.done == ctx.plan.length:
-                return  # nothing reads these rows
-        super().keep(ctx, rows, frontier)
-
     def joint_distribution(self, plan: Plan | None = None) -> dict[tuple[int, ...], float]:
         """Every filling, in the order of its positions, with its exact probability."""
         if plan is None or plan.infilling is None:
@@ -283,6 +274,11 @@ class InfillContext(ToyContext):
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan)
         self.done = 0
+
+    def keep(self, rows: Sequence[int], frontier: int | None = None) -> None:
+        self.done += len(rows)
+        if self.done < self.plan.length:  # else nothing reads these rows
+            super().keep(rows, frontier)
 
 
 def infilling(mask: Sequence[bool], order: str, codes: int, seed: int = 0) -> Infilling:

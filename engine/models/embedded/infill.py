@@ -116,9 +116,6 @@ class EmbeddedInfiller(BodyModel):
     def swatches(self, image: bytes | None) -> None:
         self.whole.swatches = image
 
-    def neighbours(self, k: int) -> Tensor:
-        return self.whole.neighbours(k)
-
     def prompt(self, text: str, guided: bool) -> Prompt:
         rows = self.whole.caption_ids(text, guided)
         return Prompt(self.network.embed_caption(rows), (0,) * len(rows))

@@ -27,6 +27,7 @@ from engine.decoders.speculate import (
     keep_coupled,
     speculate,
 )
+from engine.models.neighbours import neighbours
 from engine.numerics.distributions import residual, sample
 from engine.numerics.randomness import Purpose
 from engine.trace import Status
@@ -409,7 +410,7 @@ class NeighboursOfTheRejectedRemoved(OtherWalk, Lantern):
     module, walk = lantern, WideWalk
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
-        WideWalk.nearest = self.model.neighbours(2)[:, 0].long()
+        WideWalk.nearest = neighbours(self.model.codebook, 2)[:, 0].long()
         return super().verify(state, window, p)
 
 

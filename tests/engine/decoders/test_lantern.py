@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 import engine.decoders.launcher
+import engine.models.neighbours
 from engine.clock import StepClock
 from engine.core import Groups, Window
 from engine.decoders.lantern import Lantern, LanternSettings, bounded_neighbourhood
@@ -58,18 +59,19 @@ def test_the_neighbours_are_known_before_the_first_clock_starts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     model, known = Toy((2, 3), 5), []
+    tables = engine.models.neighbours._tables
 
     def clock(device: torch.device) -> StepClock:
-        known.append(model._neighbours is not None)
+        known.append(model.codebook in tables)
         return StepClock(device)
 
     monkeypatch.setattr(engine.decoders.launcher, "StepClock", clock)
     steps = Lantern(model, LanternSettings(k=3)).steps("", 0)
-    assert model._neighbours is None, "nothing is computed for a lane that never runs"
+    assert model.codebook not in tables, "nothing is computed for a lane that never runs"
     with torch.inference_mode():
         next(steps)
     assert known == [True]
-    assert model._neighbours.shape == (5, 2)
+    assert tables[model.codebook].shape == (5, 2)
 
 
 def members(p: Sequence[float], x: int, codebook: Tensor, s: LanternSettings) -> list[int]:

@@ -68,7 +68,7 @@ class Sequence:
 
     def keep(self, rows: list[int], path: list[int], token: int) -> None:
         """Keeps the rows of a path, root first, and commits its tokens and one more."""
-        self.model.keep(self.ctx, rows)
+        self.ctx.keep(rows)
         self.tokens += [*path, token]
         assert self.ctx.committed == len(self.tokens)
 

@@ -107,7 +107,7 @@ def test_a_pass_behind_the_guided_tokens_is_no_graph_of_those_before(
     ctx, window = tiny.start("", 3.0, 3), torch.tensor([0, 5, 9, 1])
     tiny.forward(ctx, window)
     for _ in range(3):
-        tiny.keep(ctx, [0])
+        ctx.keep([0])
         reads.append(ctx.attended(len(window)))
         tiny.forward(ctx, window)
     assert reads[0] == reads[1] != reads[2]

@@ -188,8 +188,8 @@ def test_logits_of_whole_pictures_and_of_their_rests(below_row: int) -> None:
         logits, exact = (each.forward(ctx, tokens, parents) for each, ctx in lanes)
         # Guidance s multiplies what its rows are off by, up to 2 s - 1 times.
         torch.testing.assert_close(logits.double(), exact, rtol=0, atol=2 * CLOSE["atol"])
-        for each, ctx in lanes:
-            each.keep(ctx, [0, 1, 3] if parents else range(len(tokens)))
+        for _, ctx in lanes:
+            ctx.keep([0, 1, 3] if parents else range(len(tokens)))
         codes = codes[len(tokens) :]
 
 

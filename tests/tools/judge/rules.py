@@ -153,7 +153,7 @@ class OneByOne(Decoder):
                 free = (logits + noise.gumbel(n, 1, len(logits))[0]).argmax().view(1)
                 forced = self.plan.forced[n]
                 token = free if forced < 0 else torch.tensor([forced])
-                self.model.keep(ctx, [0], n + 1)
+                ctx.keep([0], n + 1)
                 yield step_of(n, [int(token)])
         finally:
             ctx.close()

@@ -66,8 +66,8 @@ def test_with_everything_masked_and_next_at_zero_it_is_the_raster_model() -> Non
     for tokens, kept in (([0, 7, 9, 3], 3), ([9, 5, 5], 1)):
         rows = [each.forward(ctx, torch.tensor(tokens)) for each, ctx in contexts]
         torch.testing.assert_close(rows[1], rows[0], **EXACT)
-        for each, ctx in contexts:
-            each.keep(ctx, list(range(kept)))
+        for _, ctx in contexts:
+            ctx.keep(list(range(kept)))
 
 
 def whole_logits(model: EmbeddedModel, some: Infilling, filled: list[int]) -> torch.Tensor:
@@ -102,7 +102,7 @@ def test_windows_equal_one_pass(model: EmbeddedModel, order: str, mask: list[boo
         window = torch.tensor([root, *filled[done : done + 4]])
         rows = view.forward(ctx, window)
         torch.testing.assert_close(rows, expected[done : done + len(window)], **EXACT)
-        view.keep(ctx, [0, 1])
+        ctx.keep([0, 1])
         root, done = filled[done + 1], done + 2
     alone = view.forward(view.start(PROMPT, 2.0, plan=plan), torch.tensor([0]))
     torch.testing.assert_close(alone, expected[:1], **EXACT)
@@ -125,7 +125,7 @@ def test_rows_that_ask_ahead_know_what_is_committed_alone(
     ctx, (*_, root) = view.start(PROMPT, 2.0, plan=plan), (0, *committed)
     if committed:
         view.forward(ctx, torch.tensor([0, *committed]))
-        view.keep(ctx, range(len(committed)))
+        ctx.keep(range(len(committed)))
     chain, rows = view.forward(ctx, torch.tensor([root])), asked(view, ctx, root, 0, 1, 2, 3)
     torch.testing.assert_close(rows[:1], chain, **EXACT)
     for i in (1, 3):
@@ -140,7 +140,7 @@ def test_guidance_goes_by_what_a_row_asks_for(model: EmbeddedModel) -> None:
     for how in ((2.0, 5), (2.0, 0), (1.0, 0)):
         ctx = view.start(PROMPT, *how, plan)
         view.forward(ctx, torch.tensor([0, 11, 12, 13]))
-        view.keep(ctx, [0, 1, 2])
+        ctx.keep([0, 1, 2])
         ahead = asked(view, ctx, 13, 0, 1, 2, 3)
         found.append((ahead, view.forward(ctx, torch.tensor([13, 7, 8, 9]))))
     for rows, guided, alone in zip(*found, strict=True):
@@ -179,7 +179,7 @@ def test_pixels_codes_and_swatches_are_the_models(model: EmbeddedModel) -> None:
     view = model.filler
     codes = np.array(CODES).reshape(SIDE, SIDE)
     assert np.array_equal(view.pixels(codes), model.pixels(codes))
-    assert torch.equal(view.neighbours(5), model.neighbours(5))
+    assert view.codebook is model.codebook  # and so one table of neighbours
     view.swatches = b"drawn once"
     assert model.swatches == b"drawn once"
     model.swatches = None

@@ -164,7 +164,7 @@ def test_drafting_ahead_equals_a_whole_recomputation(
         root = torch.tensor([committed[-1] if committed else 0])
         taken = codes[len(committed) : len(committed) + count]
         model.forward(ctx, torch.cat([root, torch.tensor(taken)]))
-        model.keep(ctx, range(count))
+        ctx.keep(range(count))
         committed += taken
         drafts: list[int] = []
         logits = model.drafter.extend(ctx, range(count), torch.tensor(taken))
@@ -187,7 +187,7 @@ def test_a_tree_of_drafts_equals_a_whole_recomputation_of_its_paths(
     model, text = models[name], "a cat"
     ctx, committed = model.start(text, 2.0), [code % model.vocab_size for code in CODES[:3]]
     model.forward(ctx, torch.tensor([0, *committed]))
-    model.keep(ctx, range(3))
+    ctx.keep(range(3))
     model.drafter.extend(ctx, range(3), torch.tensor(committed))
     for tokens, parents, paths in (
         ([5, 2], [0, 0], [[5], [2]]),

@@ -67,7 +67,7 @@ class Pass:
 def passes(monkeypatch: pytest.MonkeyPatch) -> list[Pass]:
     """Those that the model runs from here on."""
     found, model = list[Pass](), RANDAR.model
-    forward, keep = model.forward, model.keep
+    forward, keep = model.forward, BodyContext.keep
 
     def watched(
         ctx: BodyContext, tokens: Tensor, parents: Parents = None, targets: Tensor | None = None
@@ -85,7 +85,7 @@ def passes(monkeypatch: pytest.MonkeyPatch) -> list[Pass]:
         keep(ctx, rows, frontier)
 
     monkeypatch.setattr(model, "forward", watched)
-    monkeypatch.setattr(model, "keep", watched_keep)
+    monkeypatch.setattr(BodyContext, "keep", watched_keep)
     return found
 
 

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor, nn
 from transformers import Qwen2ForCausalLM
 
-from engine.models.base import nearest_codes
 from engine.models.families import simplear
 from engine.models.families.simplear import LEVELS, NEGATIVE, POSITIVE, fsq_codebook
+from engine.models.neighbours import nearest_codes
 from engine.models.supply.card import CARDS
 from engine.settings import SettingError
 from tests.engine.models.families import SIMPLEAR
