@@ -66,7 +66,7 @@ def test_a_chain_in_one_pass_is_one_pass_for_each_token(model: XLNetText) -> Non
     for i, token in enumerate(tokens):
         row = model.forward(ctx, torch.tensor([root]))
         torch.testing.assert_close(row, whole[i : i + 1], **EXACT)
-        model.keep(ctx, [0])
+        ctx.keep([0])
         root = token
     assert (whole[1:] - whole[:-1]).abs().amax(-1).min() > 1e-2
 
@@ -79,7 +79,7 @@ def test_questions_ahead_see_what_is_committed_alone(model: XLNetText, committed
     ctx, root = model.start("", 1.0, plan=plan_of(model)), 0
     if committed:
         model.forward(ctx, torch.tensor([0, 5, 9]))
-        model.keep(ctx, [0, 1])
+        ctx.keep([0, 1])
         root = 9
     rows = torch.tensor([root] * 3)
     asked = model.forward(ctx, rows, (0, 1, 2), committed + torch.arange(3))

@@ -20,6 +20,7 @@ from tools.judge.enumeration import (
     joint_variation,
     sequences,
 )
+from tools.judge.replay import HiddenState
 from tools.judge.standard import LARGER, SMALL, StandardToy
 from tools.judge.toys import Toy
 
@@ -102,6 +103,7 @@ class Cases:
     done: list[Case] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     not_enumerable: dict[str, None] = field(default_factory=dict)  # the reasons, in order
+    hidden: bool = False  # whether the decoder does what an enumeration does not see
 
     @property
     def smallest(self) -> Case:
@@ -123,6 +125,7 @@ class Cases:
                 self.left_out.append(f"{standard.words}, {changed_knobs(settings)}")
             elif isinstance(each, NotEnumerable):
                 self.not_enumerable[str(each)] = None
+                self.hidden |= isinstance(each, HiddenState)
             else:
                 own = sequences(each.joint, kind(model, settings, plan=plan), plan)
                 self.done.append(Case(standard, model, plan, settings, each, own, expected))

@@ -13,7 +13,7 @@ import sys
 from collections import defaultdict, deque
 from collections.abc import Hashable, Iterator, MutableMapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import Enum
 from functools import partial
 from typing import Any
@@ -26,7 +26,8 @@ from engine.core import Plan, Rows, Verification, Window
 from engine.decoders.decode_state import DecodeState
 from engine.decoders.window import WindowDecoder
 from engine.trace import Status
-from tools.judge.choices import Intervals, NotEnumerable, outcomes
+from tools.judge.choices import Intervals, outcomes
+from tools.judge.replay import HiddenState, Path, Paths, decode_again
 from tools.judge.symbolic import SymbolicNoise, copied, settled
 
 Joint = dict[tuple[int, ...], float]  # by the token ids at a plan's positions
@@ -57,6 +58,7 @@ class Node:
     state: DecodeState
     intervals: Intervals
     chance: float
+    path: Path  # one that leads to it
     narrowed: set[int] = field(default_factory=set)  # numbers that the step before has read
     history: Any = None  # a Walk's own, of how it came here
 
@@ -114,18 +116,14 @@ class Walk:
     def __init__(self, decoder: WindowDecoder, most: int | None = None) -> None:
         """`most`: runs of a pass's verification that it may take."""
         self.decoder, self.most, self.found = decoder, most, Enumeration()
-        self.noise = SymbolicNoise()
+        self.noise, self.paths = SymbolicNoise(), Paths()
 
     def begin(self) -> Node:
-        """Before the first pass; again where the enumeration has to begin again. Raises
-        NotEnumerable where the decoder has a loop of its own."""
-        for part in ("steps", "take_turn"):
-            if _is_from_outside(type(self.decoder), part):
-                raise NotEnumerable(f"its `{part}` is its own: each turn is taken by itself here")
-        self.found = Enumeration()
+        """Before the first pass; again where the enumeration has to begin again."""
+        self.found, self.paths = Enumeration(), Paths()
         state = self.decoder.begin("", 0)
         state.noise = self.noise
-        return Node(state, {}, 1.0)
+        return Node(state, {}, 1.0, Path({}))
 
     def leads_on(self, outcome: StepOutcome) -> bool:
         """Whether to go on behind an outcome."""
@@ -148,6 +146,7 @@ class Walk:
         state = node.state
         tokens = tuple(state.ids(state.tokens, torch.arange(len(state.tokens))).tolist())
         self.found.joint[tokens] += node.chance
+        self.paths.add(replace(node.path, tokens=tokens))
 
 
 def enumerated(decoder: WindowDecoder, most: int | None = None) -> Enumeration:
@@ -157,7 +156,8 @@ def enumerated(decoder: WindowDecoder, most: int | None = None) -> Enumeration:
 
 def walked(walk: Walk) -> Enumeration:
     """Every outcome of a decode. Raises TooManyOutcomes where it takes more runs than the walk may,
-    NotEnumerable where the rule does with a random number what only its value would say,
+    HiddenState where the decoder's own loop decodes otherwise, or something is kept beside the
+    state, NotEnumerable where the rule does with a random number what only its value would say,
     ContractError where a pass commits nothing, or too much."""
     again: dict[int, int] = {}  # by number read in several steps, the last frontier where it is
     length = walk.decoder.plan.length
@@ -187,10 +187,12 @@ def walked(walk: Walk) -> Enumeration:
                         node_there = following[key]
                         node_there.chance += after.chance
                         node_there.history = walk.merge(node_there.history, after.history)
+                        node_there.path = walk.paths.either(node_there.path, after.path)
                     else:
                         following[key] = after
             nodes, step = list(following.values()), step + 1
         if known == again:
+            decode_again(walk.decoder, walk.paths, walk.noise.numbers)
             return walk.found
 
 
@@ -214,13 +216,14 @@ def _steps(walk: Walk, node: Node) -> Iterator[Node]:
             if walk.most is not None and walk.found.runs > walk.most:
                 raise TooManyOutcomes
             left, chance, narrowed = verifying.intervals, node.chance * chance, set(choices)
-            yield Node(after, left, chance, narrowed, walk.history(outcome))
+            path = Path(node.path.numbers | choices, (*node.path.ends, after.frontier))
+            yield Node(after, left, chance, path, narrowed, walk.history(outcome))
         if recorded is not None:
             off = abs(accepted - float(recorded[0]))
             walk.found.misrecorded = max(walk.found.misrecorded, off)
     if (now := _own(decoder)) != own:
         changed = [name for name in {**own, **now} if own.get(name) != now.get(name)]
-        raise NotEnumerable(
+        raise HiddenState(
             f"it keeps {', '.join(changed)} from pass to pass beside the state: keep it there"
         )
 

@@ -74,6 +74,8 @@ def judge(
         elif issubclass(kind, WindowDecoder):
             with exactly():
                 _enumerate(cases, kind, every, progress, processes)
+                if cases.hidden:  # what was enumerated is not what it decodes
+                    cases = Cases(not_enumerable=cases.not_enumerable)
                 if cases.done:
                     smallest = cases.smallest
                     example = counterexample(kind, smallest) if smallest.differs else None

@@ -349,7 +349,7 @@ def test_what_it_does_behind_its_rule_is_enumerated(wrong: type[Rule]) -> None:
 
 @exact
 @pytest.mark.parametrize(
-    ("unseen", "words"), [(Wrapping, "its `steps` is its own"), (Tabled, "keeps BESIDE")]
+    ("unseen", "words"), [(Wrapping, "its `steps` draws"), (Tabled, "keeps BESIDE")]
 )
 def test_what_the_enumeration_cannot_see_is_said(unseen: type[Rule], words: str) -> None:
     with pytest.raises(NotEnumerable, match=words):

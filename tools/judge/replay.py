@@ -1,0 +1,117 @@
+"""Paths of an enumeration, decoded again as the product decodes: by the decoder's own `steps`, from
+real random numbers that lie in the path's intervals.
+
+The enumeration takes each turn by itself, from a copy of the state. That is what the decoder does
+only where it keeps nothing beside the state, has no loop of its own and draws no numbers of its
+own: then every path comes out again, whatever was decoded before it, and whatever the seed.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import random
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from engine.decoders.decode_state import DecodeState
+from engine.decoders.window import WindowDecoder
+from engine.numerics.randomness import Noise, Purpose
+from engine.trace.steps import StepTable
+from tools.judge.choices import Intervals, Key, NotEnumerable
+
+PATHS = 6  # of an enumeration that are decoded again
+
+
+class HiddenState(NotEnumerable):
+    """The decoder does something that the enumeration of its turns does not see."""
+
+
+@dataclass(frozen=True)
+class Path:
+    """A decode from its start on: the intervals of the numbers that decided, the frontiers after
+    its passes, and, of a whole one, the tokens of the plan's positions."""
+
+    numbers: Intervals
+    ends: tuple[int, ...] = ()
+    tokens: tuple[int, ...] = ()
+
+
+class Paths:
+    """Some whole paths, any of them as likely as another: the same ones in every run."""
+
+    def __init__(self) -> None:
+        self.kept, self._seen = list[Path](), 0
+        self._random = random.Random(0)
+
+    def add(self, path: Path) -> None:
+        self._seen += 1
+        if len(self.kept) < PATHS:
+            self.kept.append(path)
+        elif (place := self._random.randrange(self._seen)) < PATHS:
+            self.kept[place] = path
+
+    def either(self, path: Path, other: Path) -> Path:
+        """One of two that lead to the same state."""
+        return path if self._random.random() < 0.5 else other
+
+
+class GivenNoise(Noise):
+    """A seed's numbers, each moved into its interval where it has one."""
+
+    def __init__(self, seed: int, intervals: dict[Key, tuple[float, float]]) -> None:
+        super().__init__(seed, torch.device("cpu"))
+        self._intervals = intervals
+
+    def branch(self, number: int) -> Noise:
+        return self
+
+    def uniform(self, purpose: Purpose, start: int, rows: int, draw: int, count: int) -> Tensor:
+        values = super().uniform(purpose, start, rows, draw, count).clone()
+        for row, i in itertools.product(range(rows), range(count)):
+            low, high = self._intervals.get((purpose, start + row, draw, i), (0.0, 1.0))
+            values[row, i] = low + (high - low) * values[row, i]
+        return values
+
+    def gumbel(self, start: int, count: int, codes: int) -> Tensor:
+        """Of two codes `SymbolicNoise` says what number decides between them."""
+        if codes != 2:
+            return super().gumbel(start, count, codes)
+        number = [
+            self._intervals.get((Purpose.NOISE, start + row), (0.0, 1.0)) for row in range(count)
+        ]
+        shares = super().uniform(Purpose.NOISE, start, count, 0, 1)[:, 0]
+        low, high = torch.tensor(number, dtype=torch.float64).T
+        return torch.stack([torch.zeros(count), (low + (high - low) * shares).logit()], -1)
+
+
+def decode_again(decoder: WindowDecoder, paths: Paths, numbers: dict[Key, int]) -> None:
+    """Decode each of the paths that are kept. `numbers` are those of its intervals, by their keys.
+    Raises HiddenState where one comes out otherwise."""
+    for seed, path in enumerate(paths.kept):
+        intervals = {key: path.numbers[n] for key, n in numbers.items() if n in path.numbers}
+        steps = list(_with_noise(decoder, GivenNoise(seed, intervals)).steps("", seed))
+        ends = tuple(step.after for step in steps)
+        tokens = tuple(StepTable.join([step.rows for step in steps]).tokens)
+        if (ends, tokens) != (path.ends, path.tokens):
+            raise HiddenState(
+                f"where its turns, one by one, draw {list(path.tokens)} in passes that end at"
+                f" {list(path.ends)}, its `steps` draws {list(tokens)} in passes that end at"
+                f" {list(ends)} from the same random numbers: it keeps something beside the state,"
+                " or has a loop or random numbers of its own"
+            )
+
+
+def _with_noise(decoder: WindowDecoder, noise: Noise) -> WindowDecoder:
+    """The decoder, whose lanes take their random numbers from `noise`."""
+    twin = copy.copy(decoder)
+
+    def begun(prompt: str, seed: int) -> DecodeState:
+        state = type(decoder).begin(twin, prompt, seed)
+        state.noise = noise
+        return state
+
+    twin.begin = begun  # type: ignore[method-assign]
+    return twin
