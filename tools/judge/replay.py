@@ -92,7 +92,14 @@ def decode_again(decoder: WindowDecoder, paths: Paths, numbers: dict[Key, int]) 
     Raises HiddenState where one comes out otherwise."""
     for seed, path in enumerate(paths.kept):
         intervals = {key: path.numbers[n] for key, n in numbers.items() if n in path.numbers}
-        steps = list(_with_noise(decoder, GivenNoise(seed, intervals)).steps("", seed))
+        again = _with_noise(decoder, GivenNoise(seed, intervals))
+        try:
+            steps = list(again.steps("", seed))
+        except Exception as error:
+            raise HiddenState(
+                f"where its turns, one by one, draw {list(path.tokens)}, its `steps` raises"
+                f" {type(error).__name__}: {error}"
+            ) from error
         ends = tuple(step.after for step in steps)
         tokens = tuple(StepTable.join([step.rows for step in steps]).tokens)
         if (ends, tokens) != (path.ends, path.tokens):

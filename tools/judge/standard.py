@@ -62,11 +62,11 @@ def crafted(
 
 
 def certain_first(
-    second: Sequence[float], after_zero: Sequence[float], after_one: Sequence[float]
+    length: int, second: Sequence[float], after_zero: Sequence[float], after_one: Sequence[float]
 ) -> Toy:
-    """Four tokens of two codes, the first a 0: three that are drawn are cheap to enumerate, and
-    drafts are kept for several passes before their test."""
-    model = Toy((1, 4), 2)
+    """Tokens of two codes, the first a 0: those that are drawn are cheap to enumerate, and drafts
+    are kept for several passes before their test."""
+    model = Toy((1, length), 2)
     p = torch.empty(3, 3, 2)
     p[:, 0], p[:, 1] = torch.tensor(after_zero), torch.tensor(after_one)
     p[2, 2], p[2, 0] = torch.tensor([1.0, 0]), torch.tensor(second)
@@ -77,6 +77,29 @@ def certain_first(
 def two_of_three() -> Toy:
     model = in_hundredths(Toy((1, 3), 3))
     model.sampling = Sampling(guidance=1.0, top_k=2)
+    return model
+
+
+def warm() -> Toy:
+    model = in_hundredths(Toy((1, 3), 2))
+    model.sampling = Sampling(guidance=1.0, top_k=0, temperature=1.5)
+    return model
+
+
+def of_nine() -> Toy:
+    """Three tokens, the second of nine codes: its drafts follow another first token than the one
+    that is drawn, and are nearly certain."""
+    model = Toy((1, 3), 9)
+    p = torch.eye(9)[0].repeat(10, 10, 1)
+    p[9, 1:9] = 0.91 * p[0, 0] + 0.01
+    p[9, 0] = torch.tensor([0.23, 0.19, 0.15, 0.12, 0.10, 0.08, 0.06, 0.04, 0.03])
+    model.logits = p.clamp_min(1e-30).log()
+    return model
+
+
+def of_top_p() -> Toy:
+    model = crafted([0.5, 0.3, 0.2], [0.45, 0.4, 0.15], [0.2, 0.5, 0.3])
+    model.sampling = Sampling(guidance=1.0, top_k=0, top_p=0.75)
     return model
 
 
@@ -110,7 +133,7 @@ SMALL = (  # on which all settings are judged
     StandardToy(
         "four",
         "four tokens of two codes in a row, the first certain",
-        lambda: certain_first([0.4, 0.6], [0.2, 0.8], [0.7, 0.3]),
+        lambda: certain_first(4, [0.4, 0.6], [0.2, 0.8], [0.7, 0.3]),
     ),
     StandardToy("sure", "three tokens in a row, some nearly certain", sure),
 )
@@ -138,6 +161,14 @@ LARGER = (
         "three", "three tokens of three codes in a row", lambda: in_hundredths(Toy((1, 3), 3))
     ),
     StandardToy("top-k", "three tokens of three codes in a row, top-k 2", two_of_three),
+    StandardToy("top-p", "three tokens of three codes in a row, top-p 0.75", of_top_p),
+    StandardToy("warm", "three tokens of two codes in a row, temperature 1.5", warm),
+    StandardToy("nine codes", "three tokens of nine codes in a row, the first certain", of_nine),
+    StandardToy(
+        "six",
+        "six tokens of two codes in a row, the first two certain",
+        lambda: certain_first(6, [1.0, 0.0], [0.3, 0.7], [1.0, 0.0]),
+    ),
     StandardToy(
         "four codes",
         "three tokens of four codes in a row, the first certain",

@@ -133,10 +133,15 @@ class Toy(ImageModel):
         return np.repeat(np.repeat(shade, 8, -2), 8, -1)[..., None].repeat(3, -1)
 
     def distribution(self, tokens: Sequence[int]) -> Tensor:
-        """p [V] behind these tokens, with the top-k of `sampling`."""
-        logits = self.logits[_state(tokens, self.vocab_size)]
+        """p [V] behind these tokens, with the temperature, top-k and top-p of `sampling`."""
+        logits = self.logits[_state(tokens, self.vocab_size)] / self.sampling.temperature
         least = logits.topk(self.sampling.top_k or self.vocab_size).values[-1]
-        return torch.softmax(logits.masked_fill(logits < least, -torch.inf), -1)
+        p = torch.softmax(logits.masked_fill(logits < least, -torch.inf), -1)
+        if self.sampling.top_p == 1:
+            return p
+        likelier = torch.stack([p[p > each].sum() for each in p])
+        kept = p.masked_fill(likelier >= self.sampling.top_p, 0)
+        return kept / kept.sum()
 
     def joint_distribution(self, plan: Plan | None = None) -> dict[tuple[int, ...], float]:
         """Every whole sequence, forced ids included, with its exact probability."""

@@ -24,6 +24,7 @@ from engine.decoders.verdict import Outcome
 from engine.decoders.window import WindowDecoder
 from engine.models.base import planned
 from engine.trace import Step
+from engine.trace.steps import StepTable
 from tests.tools.judge.rules import Rule
 from tests.tools.judge.test_judge import with_settings
 from tools.judge import cases, judge, replay
@@ -50,6 +51,18 @@ class Turning(Rule):
     def take_turn(self, state: DecodeState, run: Run) -> Turn:
         state.drafts = torch.zeros_like(state.drafts)
         return super().take_turn(state, run)
+
+
+class Raising(Rule):
+    """Its loop ends in an error where the second token is a 1."""
+
+    def steps(
+        self, prompt: str, seed: int, stopped: Callable[[], bool] = never
+    ) -> Generator[Step, None, None]:
+        steps = list(super().steps(prompt, seed, stopped))
+        if StepTable.join([step.rows for step in steps]).tokens[1]:
+            raise ValueError("a one")
+        yield from steps
 
 
 class FromAGenerator(Rule):
@@ -81,9 +94,16 @@ class InAFile(Rule):
 
 
 @exact
-@pytest.mark.parametrize("unseen", [Turning, FromAGenerator])
-def test_a_loop_or_numbers_of_its_own_are_found(unseen: type[Rule]) -> None:
-    with pytest.raises(HiddenState, match="from the same random numbers"):
+@pytest.mark.parametrize(
+    ("unseen", "words"),
+    [
+        (Turning, "from the same random numbers"),
+        (FromAGenerator, "from the same random numbers"),
+        (Raising, "its `steps` raises ValueError: a one"),
+    ],
+)
+def test_a_loop_or_numbers_of_its_own_are_found(unseen: type[Rule], words: str) -> None:
+    with pytest.raises(HiddenState, match=words):
         enumerated(unseen(Toy((1, 3), 2), SETTINGS))
 
 
