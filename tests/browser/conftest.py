@@ -31,8 +31,8 @@ from visualize.pictures.recorded_race import RecordedRace, record
 
 ROOT = Path(__file__).parent.parent.parent
 CLIPBOARD = ["clipboard-read", "clipboard-write"]
-# What gradio says on a page that is left. It ends its stream, with which its server forgets its
-# calls; and where the answer to a call comes later, it opens one more, which finds them forgotten.
+# What gradio says on a page that is left. It closes its stream, and the server forgets the page's
+# calls. The answer to a call may come after that: gradio then opens a stream that finds no call.
 LEFT = (
     "AbortError: signal is aborted",
     "Unexpected error Connection errored out",

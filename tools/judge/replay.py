@@ -76,7 +76,7 @@ class GivenNoise(Noise):
         return values
 
     def gumbel(self, start: int, count: int, codes: int) -> Tensor:
-        """Of two codes `SymbolicNoise` says what number decides between them."""
+        """Two codes get the noise of the number that `SymbolicNoise.gumbel` decides by."""
         if codes != 2:
             return super().gumbel(start, count, codes)
         number = [

@@ -133,7 +133,7 @@ class Toy(ImageModel):
         return np.repeat(np.repeat(shade, 8, -2), 8, -1)[..., None].repeat(3, -1)
 
     def distribution(self, tokens: Sequence[int]) -> Tensor:
-        """p [V] behind these tokens, with the temperature, top-k and top-p of `sampling`."""
+        """Return p [V] of the token after these, with `sampling`'s temperature, top-k and top-p."""
         logits = self.logits[_state(tokens, self.vocab_size)] / self.sampling.temperature
         least = logits.topk(self.sampling.top_k or self.vocab_size).values[-1]
         p = torch.softmax(logits.masked_fill(logits < least, -torch.inf), -1)

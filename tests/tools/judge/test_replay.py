@@ -148,7 +148,7 @@ DECODERS: list[tuple[type[WindowDecoder], dict[str, object]]] = [
 def test_every_path_comes_out_again(
     kind: type[WindowDecoder], values: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of a chain, of common noise, of a tree, of several fronts, of other orders."""
+    """Paths of chains, common noise, trees, several fronts and other orders."""
     monkeypatch.setattr(replay, "PATHS", 200)
     model = InfillToy((2, 2), 2) if kind.infills else Toy((2, 2), 2)
     filling = infilling([True, True, True, False], "spread", 2) if kind.infills else None

@@ -1,8 +1,9 @@
-"""What each of the small models is there for: faults that no smaller one shows."""
+"""Faults that one of the small models shows, and no smaller one."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import ClassVar
 
 import pytest
 import torch
@@ -20,30 +21,29 @@ from tools.judge.enumeration import CLOSE, distance, enumerated, exactly
 exact = exactly()
 
 
-class WithoutTopP(Rule):
-    """A redrawn draft's q is that of all tokens."""
+class Forgetful(Rule):
+    """A redrawn draft's q is that of another sampling."""
+
+    forgotten: ClassVar[dict[str, float]]
 
     def verify_logits(
         self, state: DecodeState, window: Window, rows: Rows, logits: Tensor
     ) -> tuple[Verification, Tensor]:
         v, outcome = super().verify_logits(state, window, rows, logits)
-        v.q = logits_to_probs(logits, replace(self.sampling, top_p=1.0), None)
+        v.q = logits_to_probs(logits, replace(self.sampling, **self.forgotten), None)
         return v, outcome
 
 
-class AtTemperatureOne(Rule):
-    """A redrawn draft's q is that of temperature 1."""
+class WithoutTopP(Forgetful):
+    forgotten: ClassVar[dict[str, float]] = {"top_p": 1.0}
 
-    def verify_logits(
-        self, state: DecodeState, window: Window, rows: Rows, logits: Tensor
-    ) -> tuple[Verification, Tensor]:
-        v, outcome = super().verify_logits(state, window, rows, logits)
-        v.q = logits_to_probs(logits, replace(self.sampling, temperature=1.0), None)
-        return v, outcome
+
+class AtTemperatureOne(Forgetful):
+    forgotten: ClassVar[dict[str, float]] = {"temperature": 1.0}
 
 
 class OfEight(Rule):
-    """What replaces a draft is one of the eight likeliest tokens."""
+    """A rejected draft is replaced by one of the eight likeliest tokens."""
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
         def likeliest(draft: Tensor, p: Tensor, q: Tensor) -> Tensor:
@@ -54,7 +54,7 @@ class OfEight(Rule):
 
 
 class BehindFour(Rule):
-    """Behind four accepted drafts a rejected one is replaced by a sample of p."""
+    """The draft that is rejected after four accepted ones is replaced by a sample of p."""
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
         acceptance = chain_acceptance(window, p)
