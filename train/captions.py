@@ -25,9 +25,10 @@ from tokenizers import (
     trainers,
 )
 
-from engine.reader.scene import Layout, Scene
+from engine.reader.scene import COLOURS, SIZES, Layout, Scene
 from train.colours import mean_colours
 from train.glyphs import names as headings
+from train.paint import coloured
 from train.scenes import random_scene, vocabulary
 
 CAPTION = 16
@@ -36,20 +37,24 @@ WORDS = 800  # entries of the byte-pair vocabulary; the names come on top
 CANONICAL = 5 / 6  # of the training captions
 TOKENIZER, WORLD = Path("weights/captions/tokenizer.json"), Path("weights/world.json")
 
+SAID = {"tiny": ("tiny", "small", "little"), "huge": ("huge", "big", "large", "giant")}
 NUMBERS = {2: "two", 3: "three", 4: "four"}
 BESIDE, ABOVE = ("and", "and", "next to", "beside"), ("above", "above", "over", "on top of")
 
 
 def single_tokens() -> list[str]:
-    """What is one token each: layouts' words, names, and the last word of each name."""
+    """What is one token each: layouts' words, names, the last word of each name, colours and
+    sizes."""
     names = {part for kind in vocabulary() for name in kind for part in (name, name.split()[-1])}
-    return sorted(names | {layout.value for layout in Layout})
+    return sorted(names | {layout.value for layout in Layout} | {*COLOURS, *filter(None, SIZES)})
 
 
-def shorten(name: str, rng: np.random.Generator, names: tuple[str, ...]) -> str:
-    """One time in eight a name's last word alone, unless that is in `names`."""
+def shorten(name: str, rng: np.random.Generator, names: tuple[str, ...], colour: str = "") -> str:
+    """One time in eight a name's last word alone, unless that is in `names`; before it, the
+    colour."""
     last = name.split()[-1]
-    return last if rng.random() < 1 / 8 and last not in names else name
+    short = last if rng.random() < 1 / 8 and last not in names else name
+    return phrase(colour, short)
 
 
 def plural(name: str) -> str:
@@ -73,13 +78,16 @@ def phrase(*parts: str) -> str:
 def spoken_things(what: Scene, rng: np.random.Generator) -> str:
     """Things in reading order, equal ones side by side by their number: "two cats and a dog"."""
     names, article = vocabulary()[0], ("", "", "a", "the")[rng.integers(4)]
+    size = SAID[what.size][rng.integers(len(SAID[what.size]))] if what.size else ""
+    pairs = list(zip(what.things, what.colours, strict=True))
     if what.layout is Layout.STACK:
-        above, below = (phrase(article, shorten(name, rng, names)) for name in what.things)
+        above, below = (phrase(article, shorten(name, rng, names, hue)) for name, hue in pairs)
         return phrase(above, ABOVE[rng.integers(len(ABOVE))], below)
     said = []
-    for name, equal in itertools.groupby(what.things):
-        count, short = len(list(equal)), shorten(name, rng, names)
-        said.append(f"{NUMBERS[count]} {plural(short)}" if count > 1 else phrase(article, short))
+    for (name, hue), equal in itertools.groupby(pairs):
+        count, short = len(list(equal)), shorten(name, rng, names, hue)
+        alone = phrase(article, size, short)
+        said.append(f"{NUMBERS[count]} {plural(short)}" if count > 1 else alone)
     if what.layout is Layout.PAIR and len(said) == 2:
         return phrase(said[0], BESIDE[rng.integers(len(BESIDE))], said[1])
     return " and ".join(filter(None, (", ".join(said[:-1]), said[-1])))
@@ -163,5 +171,6 @@ def save_world(file: Path = WORLD) -> None:
     world = json.loads(file.read_text("utf-8")) if file.exists() else {}
     world |= {"glyphs": glyphs, "grounds": grounds, "places": places, "groups": groups}
     world |= {"layouts": [layout.value for layout in Layout], "colours": mean_colours()}
+    world |= {"coloured": coloured(), "sizes": [size for size in SIZES if size]}
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(world, indent=1, ensure_ascii=False) + "\n", "utf-8")

@@ -11,15 +11,17 @@ target's, dropped captions included, since guidance drafts with both rows.
 
 from __future__ import annotations
 
+import functools
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from engine.models.embedded.networks import EmbeddedDrafter, EmbeddedTarget
 from train.captions import CAPTION, load
-from train.loop import DEVICE, autocast, stage_parser, train
+from train.loop import DEVICE, Supply, autocast, stage_parser, train
 from train.muon import Muon
-from train.target import examples, inputs, load_target
+from train.target import batch, encoded, held_batch, inputs, load_target
 from train.tokenizer import load_vq
 from train.warm import adapt, save_half
 
@@ -100,14 +102,16 @@ def main() -> None:
         drafter = EmbeddedDrafter(target.config).to(DEVICE)
         with torch.no_grad():
             drafter.norm.weight.copy_(target.model.norm.weight)
-    for layer in (*target.model.layers, drafter.layer):
-        layer.compile()
+    if DEVICE.type == "cpu":
+        for layer in (*target.model.layers, drafter.layer):
+            layer.compile()
+    supply = Supply(functools.partial(batch, tokenizer, args.seed + 100, None))
 
     share = LATER ** torch.arange(DEPTH, device=DEVICE)
     share = (share / share.sum()).view(1, -1, 1, 1)
 
     def loss_of(step: int, fallen: float) -> tuple[Tensor, dict[str, float]]:
-        some = examples(vq, tokenizer, args.seed + 100, step)
+        some = encoded(vq, supply.batch(step))
         drafted, hidden, logits, target_logits = rows(drafter, target, inputs(target, some))
         entropies = -logits.log_softmax(-1) * target_logits.softmax(-1)[:, None]
         distances = F.smooth_l1_loss(drafted, hidden[:, None].expand_as(drafted), reduction="none")
@@ -118,7 +122,7 @@ def main() -> None:
     def save() -> None:
         save_half(drafter, folder)
         with torch.no_grad():
-            some = examples(vq, tokenizer, 1, 0, held=True)
+            some = encoded(vq, held_batch(tokenizer, 1, 0))
             _, _, logits, target_logits = rows(drafter, target, inputs(target, some))
             chain = ", ".join(f"{mean:.3f}" for mean in overlaps(logits, target_logits))
             print(f"\nheld out: overlap of drafts' and target's distributions {chain}")

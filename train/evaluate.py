@@ -6,8 +6,8 @@ compares guidance scales and top-k on captions of another stream and keeps the b
 `weights/world.json`. weights/README.md explains each figure.
 
 Pictures of each kind in KINDS are sampled for as many held-out captions. "right": every square of
-the layout holds its thing, nearest of all, and nothing stands elsewhere; where scenes have equal
-things, the right number of each, in any order.
+the layout holds its thing, nearest of all, in its colour, nearest of the eleven, and nothing stands
+elsewhere; where scenes have equal things, the right number of each, in any order.
 """
 
 from __future__ import annotations
@@ -32,14 +32,16 @@ from engine.settings import Sampling
 from train.captions import CAPTION, load
 from train.drafter import overlaps, rows
 from train.glyphs import PEOPLE
-from train.judge import GroundJudge, distances, nearest_by
+from train.judge import GroundJudge, distances, nearest_by, nearest_colours
 from train.loop import DEVICE, has_bfloat16
+from train.paint import RGB
 from train.sample import draw_codes, guided_probs, pictures
-from train.scenes import COLOURS, SIZE, scene
-from train.target import examples, held_out_nats, inputs, load_target
-from train.tokenizer import load_vq, psnr, to_pixels
+from train.scenes import SIZE, Wanted, scene
+from train.target import Examples, encoded, held_batch, held_out_nats, inputs, load_target
+from train.tokenizer import load_vq, psnr, stacked, to_pixels
 
 TEST, CHOICE = 7, 8  # streams of scenes of all kinds
+PLAIN = Wanted(coloured=False, sized=False)  # things as they were before they had colours
 GRID = [
     Sampling(guidance=guidance, top_k=top_k) for guidance in (1.5, 2.0, 3.0) for top_k in (100, 256)
 ]
@@ -48,11 +50,14 @@ GRID = [
 @dataclass(frozen=True, slots=True)
 class SceneStream:
     """The scenes of a stream, whose layouts take turns; with `equal` only those that show equal
-    things."""
+    things. `coloured`: every thing has a colour that is not its own; `sized`: each is tiny or
+    huge."""
 
     stream: int
     layouts: tuple[Layout, ...]
     equal: bool = False
+    coloured: bool = False
+    sized: bool = False
 
     def scenes(self, count: int) -> list[tuple[Scene, np.ndarray]]:
         """The first `count` held-out ones."""
@@ -61,8 +66,16 @@ class SceneStream:
             if len(found) == count:
                 return found
             layout = self.layouts[len(found) % len(self.layouts)]
-            what, pixels = scene(self.stream, index, held=True, layout=layout)
-            if not self.equal or len(set(what.things)) < len(what.things):
+            what, pixels = scene(
+                self.stream,
+                index,
+                held=True,
+                layout=layout,
+                coloured=self.coloured,
+                sized=self.sized,
+            )
+            uncoloured = self.coloured and not all(what.colours)
+            if not uncoloured and (not self.equal or len(set(what.things)) < len(what.things)):
                 found.append((what, pixels))
         raise AssertionError
 
@@ -73,6 +86,9 @@ KINDS = {
     "sampled_two": SceneStream(27, (Layout.PAIR, Layout.STACK)),
     "sampled_more": SceneStream(37, (Layout.THREE, Layout.FOUR)),
     "sampled_counts": SceneStream(47, SEVERAL, equal=True),
+    "sampled_coloured": SceneStream(57, (Layout.ONE,), coloured=True),
+    "sampled_two_coloured": SceneStream(67, (Layout.PAIR, Layout.STACK), coloured=True),
+    "sampled_sizes": SceneStream(77, (Layout.ONE,), sized=True),
 }
 
 
@@ -81,7 +97,7 @@ def ground_kind(ground: str) -> str:
     last = ground.split()[-1]
     return (
         "plain"
-        if ground in COLOURS
+        if ground in RGB
         else last
         if last in ("gradient", "clouds", "stripes", "stars")
         else "texture"
@@ -109,7 +125,7 @@ def through_tokenizer(vq: EmbeddedVQ, real: np.ndarray) -> np.ndarray:
     """Pictures [N, 160, 160, 3], each encoded and decoded."""
     parts = [real[first : first + 16] for first in range(0, len(real), 16)]
     return np.concatenate(
-        [pictures(vq, vq.encode(to_pixels(list(some))).flatten(1)) for some in parts]
+        [pictures(vq, vq.encode(to_pixels(stacked(list(some)))).flatten(1)) for some in parts]
     )
 
 
@@ -124,8 +140,9 @@ def scores(
     judge: GroundJudge, images: np.ndarray, labels: list[Scene], *, equal: bool = False
 ) -> dict[str, dict[str, float]]:
     """Shares of pictures whose squares each hold the right thing, among 100 and among all; of those
-    with nothing elsewhere; of those right in both; and of right grounds, where some ground shows.
-    `equal`: which thing is in which square does not matter for those right in both."""
+    whose things have their colours, where the scene says some; of those with nothing elsewhere; of
+    those right in all; and of right grounds, where some ground shows. `equal`: which thing is in
+    which square does not matter for those right in all."""
     rng = np.random.default_rng(0)
     found: dict[str, list[bool]] = {}
     for picture, what in zip(images, labels, strict=True):
@@ -133,12 +150,15 @@ def scores(
         things = nearest_by(far, what, rng)
         held = things == list(what.things)
         kinds = sorted(things) == sorted(what.things) if equal else held
+        hues = nearest_colours(picture, what) == what.colours
         figures = {
             "glyph_of_100": nearest_by(far, what, rng, 100) == list(what.things),
             "glyph_of_all": held,
             "nothing_else": alone,
-            "right": kinds and alone,
-        } | ({"ground": ground == what.ground} if ground else {})
+            "right": kinds and hues and alone,
+        }
+        figures |= {"colour": hues} if any(what.colours) else {}
+        figures |= {"ground": ground == what.ground} if ground else {}
         for name, right in figures.items():
             found.setdefault(name, []).append(right)
     return {name: share(right) for name, right in found.items()}
@@ -186,7 +206,7 @@ def drafter_overlaps(
     second and third draft of a chain behind true tokens, over held-out batches."""
     found = []
     for step in range(batches):
-        some = examples(vq, tokenizer, TEST, step, held=True)
+        some = encoded(vq, held_batch(tokenizer, TEST, step, **PLAIN))
         _, _, logits, target_logits = rows(drafter, target, inputs(target, some))
         found.append(overlaps(logits, target_logits))
     return [mean(of_draft) for of_draft in zip(*found, strict=True)]
@@ -200,17 +220,17 @@ def top1_quantiles(
     scenes, by what the token shows."""
     found: dict[str, list[np.ndarray]] = {}
     for step in range(batches):
-        some = examples(vq, tokenizer, TEST, step, held=True)
+        some = encoded(vq, held_batch(tokenizer, TEST, step, **PLAIN))
         codes = some.codes.repeat(2, 1)
         captions = torch.cat([some.captions, torch.zeros_like(some.captions)])
-        both = type(some)(captions, codes, some.things, some.dropped)
+        both = Examples(captions, codes, some.things, some.dropped)
         logits = target.lm_head(
             target.model(inputs_embeds=inputs(target, both)).last_hidden_state[:, CAPTION:]
         )
         conditional, unconditional = logits.float().chunk(2)
         top1 = guided_probs(conditional, unconditional, sampling).amax(-1).cpu()
         for i, (row, things) in enumerate(zip(top1, some.things.cpu(), strict=True)):
-            what, _ = scene(TEST, step * len(top1) + i, held=True)
+            what, _ = scene(TEST, step * len(top1) + i, held=True, **PLAIN)
             found.setdefault("things", []).append(row[things].numpy())
             found.setdefault(ground_kind(what.ground), []).append(row[~things].numpy())
     quantiles = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -265,12 +285,15 @@ def main() -> None:
     sampling = Sampling(**world.get("sampling", {}))
     batches = max(2, args.captions // 32)
     drafter = EmbeddedDrafter.from_pretrained(args.weights / "drafter", dtype=torch.float32)
-    things, ground = held_out_nats(target, vq, tokenizer, batches=batches, seed=TEST)
+    things, ground = held_out_nats(target, vq, tokenizer, batches=batches, seed=TEST, **PLAIN)
     figures: dict[str, object] = {
         "sampling": asdict(sampling),
         "captions": args.captions,
         "reconstruction": reconstruction(
-            vq, [scene(TEST, i, held=True) for i in range(args.captions)]
+            vq, [scene(TEST, i, held=True, **PLAIN) for i in range(args.captions)]
+        ),
+        "reconstruction_coloured": reconstruction(
+            vq, [scene(TEST, i, held=True, coloured=True) for i in range(args.captions)]
         ),
         "held_out_nats": {"things": mean(things), "ground": mean(ground)},
         "drafter_overlap": drafter_overlaps(drafter.to(DEVICE), target, vq, tokenizer, batches),

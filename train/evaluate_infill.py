@@ -23,13 +23,13 @@ from engine.models.embedded.model import EmbeddedModel
 from engine.reader.reader import describe
 from engine.reader.scene import Scene
 from train.captions import load
-from train.evaluate import share, sheet
+from train.evaluate import PLAIN, share, sheet
 from train.infill import SHARES, held_out_nats
 from train.judge import nearest
 from train.loop import DEVICE
 from train.scenes import PATCH, scene
 from train.target import GRID, boxes
-from train.tokenizer import load_vq, to_pixels
+from train.tokenizer import load_vq, stacked, to_pixels
 
 TEST = 9  # stream of scenes
 
@@ -95,17 +95,17 @@ def main() -> None:
     nats = {
         order: {
             f"{share:.0%} masked": held_out_nats(
-                model.filler.network, vq, tokenizer, share, order, batches=8, seed=TEST
+                model.filler.network, vq, tokenizer, share, order, batches=8, seed=TEST, **PLAIN
             )
             for share in SHARES
         }
         for order in ORDERS
     }
-    scenes = [scene(TEST, i, held=True) for i in range(args.captions)]
+    scenes = [scene(TEST, i, held=True, **PLAIN) for i in range(args.captions)]
     labels, real = [what for what, _ in scenes], np.stack([pixels for _, pixels in scenes])
     squares = [i % len(what.things) for i, what in enumerate(labels)]
     with torch.inference_mode():
-        codes = [vq.encode(to_pixels([pixels])).flatten().tolist() for pixels in real]
+        codes = [vq.encode(to_pixels(stacked([pixels]))).flatten().tolist() for pixels in real]
     shown = {order: fill_things(model, codes, labels, squares, order) for order in ORDERS}
     # Another thing in the same square: does the caption win over what is known?
     things = [what.things[square] for what, square in zip(labels, squares, strict=True)]

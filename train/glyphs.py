@@ -1,9 +1,9 @@
 """Glyphs: the emoji that the embedded model knows, and their bitmaps.
 
 A glyph is drawn once from the Noto Color Emoji font (Debian package `fonts-noto-color-emoji`, SIL
-OFL), cropped and scaled to fit a square of `SIDE` pixels. The list is hand-picked: well-known
-things and people with a distinct shape; hardly any flags, signs and smileys, which are too alike at
-this size, and one of each set of look-alikes.
+OFL), cropped and scaled to fit a square, most often of `SIDE` pixels. The list is hand-picked:
+well-known things and people with a distinct shape; hardly any flags, signs and smileys, which are
+too alike at this size, and one of each set of look-alikes.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ SIDE = 80
 NAMES = Path(__file__).with_name("glyphs.txt")  # one a line under headings with #
 
 
+@functools.cache
 def names() -> dict[str, str]:
     """The name of each wanted glyph and the heading that it stands under."""
     found, heading = dict[str, str](), ""
@@ -44,8 +45,8 @@ def font() -> ImageFont.FreeTypeFont:
     return ImageFont.truetype(str(FONT), 109)
 
 
-def draw(text: str) -> np.ndarray | None:
-    """One glyph as float32 RGBA [SIDE, SIDE, 4] in 0..1, or None if the font has no single glyph
+def draw(text: str, side: int) -> np.ndarray | None:
+    """One glyph as float32 RGBA [side, side, 4] in 0..1, or None if the font has no single glyph
     for it."""
     box = font().getbbox(text)
     if not 0 < box[2] - box[0] <= 140:
@@ -56,8 +57,8 @@ def draw(text: str) -> np.ndarray | None:
     if ink is None:
         return None
     canvas = canvas.crop(ink)
-    scale = SIDE / max(canvas.size)
-    size = [max(1, round(side * scale)) for side in canvas.size]
+    scale = side / max(canvas.size)
+    size = [max(1, round(length * scale)) for length in canvas.size]
     # Premultiplied, so that the invisible pixels' colour does not bleed into the edge.
     pixels = np.asarray(canvas, np.float32) / 255
     pixels[..., :3] *= pixels[..., 3:]
@@ -65,15 +66,15 @@ def draw(text: str) -> np.ndarray | None:
         np.asarray(Image.fromarray(pixels[..., c]).resize(size, Image.Resampling.LANCZOS))
         for c in range(4)
     ]
-    glyph = np.zeros((SIDE, SIDE, 4), np.float32)
-    top, left = (SIDE - size[1]) // 2, (SIDE - size[0]) // 2
+    glyph = np.zeros((side, side, 4), np.float32)
+    top, left = (side - size[1]) // 2, (side - size[0]) // 2
     glyph[top : top + size[1], left : left + size[0]] = np.clip(np.stack(planes, -1), 0, 1)
     return glyph
 
 
 @functools.cache
-def glyphs() -> dict[str, np.ndarray]:
-    """The glyphs the model knows: name to premultiplied float32 RGBA [SIDE, SIDE, 4], in the order
+def glyphs(side: int = SIDE) -> dict[str, np.ndarray]:
+    """The glyphs the model knows: name to premultiplied float32 RGBA [side, side, 4], in the order
     of their names.
 
     Raises ValueError where the font or the `emoji` package lacks one."""
@@ -84,7 +85,7 @@ def glyphs() -> dict[str, np.ndarray]:
         if (
             name in wanted
             and data["status"] == emoji.STATUS["fully_qualified"]
-            and (glyph := draw(text)) is not None
+            and (glyph := draw(text, side)) is not None
         ):
             found[name] = glyph
     if missing := sorted(wanted.keys() - found.keys()):

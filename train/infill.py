@@ -12,7 +12,9 @@ is gone, adapted as the target is (train/warm.py).
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
+from typing import Unpack
 
 import numpy as np
 import torch
@@ -24,12 +26,25 @@ from engine.infilling import MASKED, spread_order
 from engine.models.embedded.infill import EmbeddedInfill
 from engine.models.embedded.networks import EmbeddedVQ
 from train.captions import CAPTION, load
-from train.loop import DEVICE, autocast, stage_parser, train
-from train.target import BATCH, GRID, THING_WEIGHT, Examples, examples, load_target, optimizers
+from train.loop import DEVICE, LARGER, WARM_RATE, Supply, autocast, stage_parser, train
+from train.scenes import Wanted
+from train.target import (
+    BATCH,
+    GRID,
+    THING_WEIGHT,
+    Drawn,
+    Examples,
+    batch,
+    encoded,
+    held_batch,
+    load_target,
+    optimizers,
+)
 from train.tokenizer import load_vq
 from train.warm import adapt, save_half
 
-LOWEST, FIRST_HIGHEST, WARMUP = 0.02, 0.15, 1500  # shares masked; steps until all of it may be
+LOWEST, FIRST_HIGHEST = 0.02, 0.15  # shares masked, and the highest at first
+WARMUP = 1500 // LARGER  # steps until all of it may be
 SHARES = (0.05, 0.25, 0.5, 0.75, 0.95, 1.0)  # masked, of the held-out figures
 WHOLE = 1 / 8  # of the scenes, once warm, are masked entirely
 
@@ -126,6 +141,18 @@ def token_loss(
     return nats, places[masked]
 
 
+def masked_batch(
+    tokenizer: Tokenizer, seed: int, warm: bool, step: int
+) -> tuple[Drawn, Tensor, Tensor]:
+    """Training batch number `step` of stream `seed`, its bool masks [B, 400], and which scenes are
+    filled in in spread order, bool [B]. `warm`: all of a picture may be masked from the first
+    step."""
+    drawn, rng = batch(tokenizer, seed, None, step), np.random.default_rng((seed, step, 3))
+    shown = shares(rng, WARMUP if warm else step, len(drawn.captions))
+    masks = torch.from_numpy(np.stack([paint(rng, share) for share in shown]))
+    return drawn, masks, torch.from_numpy(rng.random(len(shown)) < 1 / 2)
+
+
 @torch.no_grad()
 def held_out_nats(
     network: EmbeddedInfill,
@@ -136,12 +163,13 @@ def held_out_nats(
     *,
     batches: int = 2,
     seed: int = 1,
+    **wanted: Unpack[Wanted],
 ) -> float:
     """Mean nats per masked cell on scenes never trained on; times the cells masked, it is minus the
     joint log-likelihood."""
     total, count = 0.0, 0
     for step in range(batches):
-        some = examples(vq, tokenizer, seed, step, held=True)
+        some = encoded(vq, held_batch(tokenizer, seed, step, **wanted))
         rng = np.random.default_rng((seed, step, 3))
         masks = np.stack([paint(rng, share) for _ in range(BATCH)])
         spread = torch.full((BATCH,), order == "spread", device=DEVICE)
@@ -162,15 +190,15 @@ def main() -> None:
     else:
         network = EmbeddedInfill.continued(load_target(args.weights / "target"))
 
-    # On a CPU most of a step is element-wise; fused, it takes half the time.
-    network.layer_states = torch.compile(network.layer_states)
+    if DEVICE.type == "cpu":
+        # Most of a step is element-wise; fused, it takes half the time.
+        network.layer_states = torch.compile(network.layer_states)
+    supply = Supply(functools.partial(masked_batch, tokenizer, args.seed, args.warm))
 
     def loss_of(step: int, fallen: float) -> tuple[Tensor, dict[str, float]]:
-        some = examples(vq, tokenizer, args.seed, step)
-        rng = np.random.default_rng((args.seed, step, 3))
-        drawn = shares(rng, WARMUP if args.warm else step, BATCH)
-        masks = torch.from_numpy(np.stack([paint(rng, share) for share in drawn])).to(DEVICE)
-        spread = torch.from_numpy(rng.random(BATCH) < 1 / 2).to(DEVICE)
+        drawn, *parts = supply.batch(step)
+        some = encoded(vq, drawn)
+        masks, spread = (part.to(DEVICE, non_blocking=True) for part in parts)
         nats, places = token_loss(network, some, masks, spread)
         weighted = some.things & ~some.dropped[:, None]
         weight = 1 + (THING_WEIGHT - 1) * weighted.flatten()[places]
@@ -183,8 +211,8 @@ def main() -> None:
             listed = ", ".join(f"{x:.3f} at {s:.0%}" for s, x in zip(SHARES, found, strict=True))
             print(f"\nheld out, {order}: {listed} masked; nats per masked cell")
 
-    # It continues a trained network: at the full rates that forgets what it could draw.
-    train("infill", network, optimizers(network, 0.5), loss_of, save, args)
+    # It continues a trained network: at the full rates a small batch forgets what it could draw.
+    train("infill", network, optimizers(network, WARM_RATE), loss_of, save, args)
 
 
 if __name__ == "__main__":

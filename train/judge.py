@@ -1,6 +1,6 @@
-"""Judges of a picture: which thing stands in each square, what the ground is, and whether something
-stands where the layout has nothing. All compare pixels averaged over 4 x 4 squares, so that neither
-the tokenizer's blur nor a texture's grain decides.
+"""Judges of a picture: which thing stands in each square and in which colour, what the ground is,
+and whether something stands where the layout has nothing. All compare pixels averaged over 4 x 4
+squares, so that neither the tokenizer's blur nor a texture's grain decides.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.reader.scene import Scene
-from train.glyphs import SIDE, glyphs
+from engine.reader.scene import COLOURS, Scene
+from train.glyphs import SIDE
+from train.paint import painted, takes
 from train.scenes import GROUNDS, PATCH, SIZE, vocabulary
 
 POOL = 4
@@ -33,40 +34,74 @@ def pool(picture: np.ndarray) -> np.ndarray:
 def windows(what: Scene) -> list[tuple[slice, slice]]:
     """The cells of each thing's square."""
     return [
-        (slice(top, top + ACROSS), slice(left, left + ACROSS))
+        (slice(top, top + what.side * TOKEN), slice(left, left + what.side * TOKEN))
         for top, left in (np.array(square) * TOKEN for square in what.squares)
     ]
 
 
-@functools.cache
-def small_glyphs() -> np.ndarray:
-    """The cells of all things, premultiplied RGBA [things, 20, 20, 4]."""
-    return np.stack([pool(glyph) for glyph in glyphs().values()])
+@dataclass(frozen=True, slots=True)
+class Fits:
+    """Things over any ground: their cells' colours [things, cells, 3], and an orthonormal basis
+    [things, 3, cells] of grounds behind them, constant, rising down and rising to the right. What
+    fills its square leaves next to no ground."""
+
+    colours: np.ndarray
+    basis: np.ndarray
+
+    @classmethod
+    def of(cls, glyphs: list[np.ndarray]) -> Fits:
+        """Of premultiplied RGBA glyphs of one size, each [side, side, 4]."""
+        cells = np.stack([pool(glyph) for glyph in glyphs])
+        count, across = cells.shape[:2]
+        right, down = np.meshgrid(*(np.linspace(-1, 1, across, dtype=np.float32),) * 2)
+        planes = np.stack([np.ones_like(down), down, right]).reshape(3, -1)
+        behind = (1 - cells[..., 3].reshape(count, 1, -1)) * planes
+        gram = behind @ behind.swapaxes(1, 2) + 0.5 * np.eye(3, dtype=np.float32)
+        basis = np.linalg.inv(np.linalg.cholesky(gram)) @ behind
+        return cls(cells[..., :3].reshape(count, -1, 3), basis)
+
+    def distances(self, square: np.ndarray) -> np.ndarray:
+        """Root mean square difference, colours in 0..1, of a square's cells [rows, columns, 3] to
+        each thing over the ground that fits it best there: [things]."""
+        rest = square.reshape(-1, 3) - self.colours
+        found = np.square(rest).sum((1, 2)) - np.square(self.basis @ rest).sum((1, 2))
+        return np.sqrt(found.clip(0) / rest[0].size)
 
 
 @functools.cache
-def fits() -> tuple[np.ndarray, np.ndarray]:
-    """Of all things: their colours [things, 400, 3], and an orthonormal basis [things, 3, 400] of
-    grounds behind them, constant, rising down and rising to the right. What fills its square leaves
-    next to no ground."""
-    colours = small_glyphs()[..., :3].reshape(-1, ACROSS * ACROSS, 3)
-    across, down = np.meshgrid(*(np.linspace(-1, 1, ACROSS, dtype=np.float32),) * 2)
-    planes = np.stack([np.ones_like(down), down, across]).reshape(3, -1)
-    behind = (1 - small_glyphs()[..., 3].reshape(len(colours), 1, -1)) * planes
-    gram = behind @ behind.swapaxes(1, 2) + 0.5 * np.eye(3, dtype=np.float32)
-    return colours, np.linalg.inv(np.linalg.cholesky(gram)) @ behind
+def fits(colour: str, size: str) -> Fits:
+    """All things of a size, in a colour as far as they can have it."""
+    names = vocabulary()[0]
+    return Fits.of([painted(x, colour if takes(x, colour) else "", size) for x in names])
+
+
+@functools.cache
+def coloured_fits(name: str, size: str) -> Fits:
+    """One thing in each of COLOURS."""
+    return Fits.of([painted(name, colour, size) for colour in COLOURS])
+
+
+def squares(picture: np.ndarray, what: Scene) -> list[np.ndarray]:
+    """The cells of each of a picture's squares. `picture`: uint8 [160, 160, 3]."""
+    cells = pool(picture / np.float32(255))
+    return [cells[window] for window in windows(what)]
 
 
 def distances(picture: np.ndarray, what: Scene) -> np.ndarray:
-    """Root mean square difference, colours in 0..1, of each of the picture's squares to each thing
-    over the ground that fits it best there: [squares, things]. `picture`: uint8 [160, 160, 3]."""
-    cells, (colours, basis) = pool(picture / np.float32(255)), fits()
-    found = []
-    for window in windows(what):
-        rest = cells[window].reshape(-1, 3) - colours
-        square = np.square(rest).sum((1, 2)) - np.square(basis @ rest).sum((1, 2))
-        found.append(np.sqrt(square.clip(0) / rest[0].size))
-    return np.stack(found)
+    """How far each of the picture's squares is from each thing in the square's colour: [squares,
+    things]."""
+    pairs = zip(squares(picture, what), what.colours, strict=True)
+    return np.stack([fits(colour, what.size).distances(square) for square, colour in pairs])
+
+
+def nearest_colours(picture: np.ndarray, what: Scene) -> tuple[str, ...]:
+    """The colour of COLOURS in which each thing is nearest to its square; "" for things that the
+    scene has in their own."""
+    parts = zip(squares(picture, what), what.things, what.colours, strict=True)
+    return tuple(
+        COLOURS[coloured_fits(name, what.size).distances(square).argmin()] if colour else ""
+        for square, name, colour in parts
+    )
 
 
 def nearest(
@@ -101,10 +136,10 @@ def is_nearest(
 
 def free_cells(what: Scene) -> np.ndarray:
     """The cells whose `features` have no ink of things, nor a cell beside them: bool [39, 39]."""
-    ink, opacity = np.zeros((CELLS + 2, CELLS + 2), bool), small_glyphs()[..., 3]
+    ink = np.zeros((CELLS + 2, CELLS + 2), bool)
     for (rows, columns), thing in zip(windows(what), what.things, strict=True):
-        inked = opacity[vocabulary()[0].index(thing)] > INK
-        ink[1:-1, 1:-1][rows, columns] = inked
+        opacity = pool(painted(thing, size=what.size))[..., 3]
+        ink[1:-1, 1:-1][rows, columns] = opacity > INK
     near = np.asarray(np.lib.stride_tricks.sliding_window_view(ink, (3, 3)).any((2, 3)))
     return ~(near[:-1, :-1] | near[:-1, 1:] | near[1:, :-1])
 

@@ -12,18 +12,27 @@ import contextlib
 import ctypes
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Generic, TypeVar
 
 import torch
 from torch import nn
+from torch.utils.data import DataLoader, Dataset
 from tqdm import tqdm
 
 from engine.models.supply.device import cpu_has_bfloat16
+from engine.processors import processors
+
+Batch = TypeVar("Batch")
 
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # of malloc.h
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+# Batches of a GPU are so many times those of a processor, and carry the full rates.
+LARGER = 16 if DEVICE.type == "cuda" else 1
+WARM_RATE = 1.0 if DEVICE.type == "cuda" else 0.5  # of the peak rates, of weights that go on
 
 
 def has_bfloat16() -> bool:
@@ -63,6 +72,35 @@ def stage_parser(
     if warm:
         parser.add_argument("--warm", action="store_true", help="begin from the saved weights")
     return parser
+
+
+class Supply(Dataset[Batch], Generic[Batch]):
+    """Batches by their step. On a CPU they are made when they are asked for; where there is a GPU
+    worker processes make them ahead, and steps must be asked for in their order."""
+
+    def __init__(self, make: Callable[[int], Batch]) -> None:
+        self._make = make
+        self._ahead: Iterator[Batch] | None = None
+
+    def __getitem__(self, step: int) -> Batch:
+        return self._make(step)
+
+    def batch(self, step: int) -> Batch:
+        """The batch of this step, in main memory."""
+        if DEVICE.type == "cpu":
+            return self._make(step)
+        if self._ahead is None:
+            workers = max(1, processors() - 1)
+            self._ahead = iter(
+                DataLoader(
+                    self,
+                    batch_size=None,
+                    sampler=range(step, sys.maxsize),
+                    num_workers=workers,
+                    pin_memory=True,
+                )
+            )
+        return next(self._ahead)
 
 
 def keep_memory() -> None:

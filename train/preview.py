@@ -28,13 +28,13 @@ from engine.numerics.intervals import mean
 from engine.trace import Trace
 from train.captions import load
 from train.evaluate import KINDS
-from train.loop import DEVICE, stage_parser, train
+from train.loop import DEVICE, LARGER, stage_parser, train
 from train.sample import draw_codes
 from train.scenes import scene
 from train.target import load_target
-from train.tokenizer import load_vq, to_pixels
+from train.tokenizer import load_vq, stacked, to_pixels
 
-SCENES, BATCH = 4000, 8
+SCENES, BATCH = 8000, 8
 SHARES = (1.0, 0.75, 0.5, 0.25)  # of a picture's cells that are known, in its figures
 STREAM = 200  # of scenes; the target trains on others
 RACES = Path("static/races")
@@ -48,7 +48,8 @@ def pool(vq: EmbeddedVQ, seed: int, count: int) -> tuple[Tensor, Tensor, Tensor]
     parts = []
     for first in range(0, count, BATCH):
         indices = range(first, min(first + BATCH, count))
-        parts.append(vq.encode(to_pixels([scene(STREAM + seed, i)[1] for i in indices])))
+        shown = stacked([scene(STREAM + seed, i)[1] for i in indices])
+        parts.append(vq.encode(to_pixels(shown)))
     codes, known = canvases(torch.cat(parts), torch.Generator().manual_seed(seed))
     drawn = [
         ((vq.decode(some).clamp(-1, 1) + 1) * 127.5).round().byte().permute(0, 2, 3, 1)
@@ -152,7 +153,7 @@ def main() -> None:
     distil.start(network, vq.codebook, codes, pictures)
 
     def loss_of(step: int, fallen: float) -> tuple[Tensor, dict[str, float]]:
-        some = torch.randint(len(codes), (BATCH,), device=DEVICE)
+        some = torch.randint(len(codes), (BATCH * LARGER,), device=DEVICE)
         loss = distil.loss(network, codes[some], pictures[some], known[some])
         return loss, {"db": -10 * math.log10(loss.item() / 4)}
 

@@ -41,7 +41,7 @@ from engine.reader.scene import Scene
 from engine.settings import Sampling
 from engine.trace import LaneStats, StepTable
 from engine.trace.quality import Judge, Picture, Point, Quality
-from train.evaluate import TEST
+from train.evaluate import PLAIN, TEST
 from train.glyphs import SIDE
 from train.judge import is_nearest
 from train.loop import at_sigterm
@@ -69,10 +69,10 @@ CANDIDATES = 100
 
 
 def captions(world: dict[str, list[str]]) -> Iterator[Scene]:
-    """Held-out captions of all kinds in their order, without things that the model does not
-    know."""
+    """Held-out captions of all layouts in their order, things in their own colours, without those
+    that the model does not know."""
     for index in itertools.count():
-        what, _ = scene(TEST, index, held=True)
+        what, _ = scene(TEST, index, held=True, **PLAIN)
         if set(what.things) <= set(world["glyphs"]):
             yield what
 

@@ -1,8 +1,8 @@
 """Scenes: one to four glyphs on a ground, with a caption; 160 x 160 pixels, rendered on the fly.
 
-Glyphs have one size and move by whole tokens (8 pixels), so that a glyph has the same codes in
-every place: in a trial nothing mattered more for a small model. A scene is a pure function of
-(seed, index).
+Glyphs move by whole tokens (8 pixels), so that a glyph has the same codes in every place: in a
+trial nothing mattered more for a small model. In half of the scenes some have a colour that is not
+their own, and many of those alone are tiny or huge. A scene is a pure function of (seed, index).
 
 `python -m train.scenes OUT.png` draws a contact sheet.
 """
@@ -13,13 +13,15 @@ import argparse
 import functools
 import zlib
 from collections.abc import Callable
+from typing import TypedDict, Unpack
 
 import numpy as np
 from PIL import Image
 
-from engine.reader.scene import PLACES, Layout, Scene
+from engine.reader.scene import COLOURS, PLACES, SIZES, Layout, Scene
 from engine.reader.scene import SIDE as TOKENS
-from train.glyphs import SIDE, glyphs
+from train.glyphs import glyphs
+from train.paint import RGB, painted, takes
 
 PATCH = 8  # pixels a token
 SIZE = PATCH * TOKENS
@@ -33,20 +35,9 @@ SHARES = {  # of the layouts
 EQUAL = 0.25  # of the scenes of several things have some thing more than once
 CENTRAL = 0.25  # of the things alone have no place drawn, but the centre
 
-COLOURS = {
-    "red": (222, 56, 50),
-    "orange": (244, 144, 44),
-    "yellow": (250, 216, 76),
-    "green": (70, 164, 82),
-    "blue": (52, 120, 214),
-    "purple": (134, 84, 190),
-    "pink": (246, 158, 190),
-    "white": (248, 248, 246),
-    "grey": (150, 154, 160),
-    "black": (26, 28, 34),
-    "brown": (128, 86, 58),
-    "sky blue": (140, 204, 246),
-}
+COLOURFUL = 0.5  # of the scenes have colours that are not their things' own
+COLOURED = 0.8  # of the things of those scenes have one
+SIZED = 0.4  # of the things alone are tiny or huge
 
 Ground = Callable[[np.random.Generator], np.ndarray]
 
@@ -126,7 +117,7 @@ def _stars(rng: np.random.Generator) -> np.ndarray:
 
 
 GROUNDS: dict[str, Ground] = {
-    **{name: _plain(rgb) for name, rgb in COLOURS.items()},
+    **{name: _plain(rgb) for name, rgb in RGB.items()},
     "sunset gradient": _gradient((116, 74, 160), (252, 170, 90)),
     "blue gradient": _gradient((30, 90, 200), (170, 220, 250)),
     "green gradient": _gradient((30, 120, 80), (190, 230, 140)),
@@ -155,6 +146,15 @@ def held_out(what: Scene) -> bool:
     return zlib.crc32(what.caption.encode()) % 16 == 0
 
 
+class Wanted(TypedDict, total=False):
+    """What a random scene shall be like, as `random_scene` has it."""
+
+    shares: np.ndarray | None
+    layout: Layout | None
+    coloured: bool | None
+    sized: bool | None
+
+
 @functools.cache
 def vocabulary() -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """Names of things, grounds and places."""
@@ -173,15 +173,38 @@ def random_things(
     return tuple(names[pick] for pick in picks)
 
 
+def random_colours(
+    rng: np.random.Generator, things: tuple[str, ...], coloured: bool | None
+) -> tuple[str, ...]:
+    """A colour or none for each of the things: for all that can have one if `coloured`, for none if
+    not, and now and then if None. Half of the time equal things have the same."""
+    if coloured is False or (coloured is None and rng.random() >= COLOURFUL):
+        return ()
+    alike, found = rng.random() < 1 / 2, list[str]()
+    for i, thing in enumerate(things):
+        able = [colour for colour in COLOURS if takes(thing, colour)]
+        if alike and thing in things[:i]:
+            found.append(found[things.index(thing)])
+        elif able and (coloured or rng.random() < COLOURED):
+            found.append(able[rng.integers(len(able))])
+        else:
+            found.append("")
+    return tuple(found)
+
+
 def random_scene(
     rng: np.random.Generator,
     *,
     held: bool,
     shares: np.ndarray | None = None,
     layout: Layout | None = None,
+    coloured: bool | None = None,
+    sized: bool | None = None,
 ) -> Scene:
     """A random scene, held out or not, of things drawn by their `shares`, of `layout` or of any; a
-    third of all things alone are at the centre."""
+    third of all things alone are at the centre. `coloured`: all things or none have a colour that
+    is not their own, as far as they can; `sized`: a thing alone is tiny or huge, or is not; None:
+    now and then."""
     _, grounds, places = vocabulary()
     layouts = list(SHARES)
     while True:
@@ -189,34 +212,35 @@ def random_scene(
         central = kind is not Layout.ONE or rng.random() < CENTRAL
         place = "centre" if central else places[rng.integers(len(places))]
         things = random_things(rng, len(kind.squares), shares)
-        picked = Scene(kind, things, grounds[rng.integers(len(grounds))], place)
-        if held_out(picked) == held:
-            return picked
+        ground = grounds[rng.integers(len(grounds))]
+        size = ""
+        if kind is Layout.ONE and (rng.random() < SIZED if sized is None else sized):
+            size = [size for size in SIZES if size][rng.integers(2)]
+        colours = random_colours(rng, things, coloured)
+        what = Scene(kind, things, ground, place, colours, size)
+        if held_out(what) == held:
+            return what
 
 
 def render(what: Scene, rng: np.random.Generator) -> np.ndarray:
     """The scene as uint8 [SIZE, SIZE, 3]; `rng` draws the ground's noise."""
-    picture = GROUNDS[what.ground](rng).astype(np.float32, copy=True)
-    for name, (row, column) in zip(what.things, what.squares, strict=True):
+    picture, side = GROUNDS[what.ground](rng).astype(np.float32, copy=True), what.side * PATCH
+    for name, colour, (row, column) in zip(what.things, what.colours, what.squares, strict=True):
         top, left = row * PATCH, column * PATCH
-        window = picture[top : top + SIDE, left : left + SIDE]
-        window *= 1 - glyphs()[name][..., 3:]
-        window += glyphs()[name][..., :3]
+        window = picture[top : top + side, left : left + side]
+        glyph = painted(name, colour, what.size)
+        window *= 1 - glyph[..., 3:]
+        window += glyph[..., :3]
     return (picture * 255 + 0.5).clip(0, 255).astype(np.uint8)
 
 
 def scene(
-    seed: int,
-    index: int,
-    *,
-    held: bool = False,
-    shares: np.ndarray | None = None,
-    layout: Layout | None = None,
+    seed: int, index: int, *, held: bool = False, **wanted: Unpack[Wanted]
 ) -> tuple[Scene, np.ndarray]:
     """Scene number `index` of stream `seed`: what it shows and its pixels uint8 [SIZE, SIZE, 3].
-    `shares` and `layout` as in `random_scene`."""
+    What is `wanted` is as in `random_scene`."""
     rng = np.random.default_rng((seed, index, held))
-    what = random_scene(rng, held=held, shares=shares, layout=layout)
+    what = random_scene(rng, held=held, **wanted)
     return what, render(what, rng)
 
 

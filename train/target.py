@@ -13,8 +13,9 @@ It draws hard things more often. Saved weights of another canvas or of other nam
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import functools
 from pathlib import Path
+from typing import NamedTuple, Unpack
 
 import numpy as np
 import torch
@@ -25,21 +26,42 @@ from tqdm import tqdm
 
 from engine.models.embedded.networks import EmbeddedTarget, EmbeddedVQ, target_config
 from engine.reader.scene import SIDE as GRID
-from engine.reader.scene import THING, Layout, Scene
+from engine.reader.scene import Layout, Scene
 from train.captions import CAPTION, load, save_world, wording
-from train.loop import DEVICE, autocast, stage_parser, train
+from train.loop import DEVICE, LARGER, WARM_RATE, Supply, autocast, stage_parser, train
 from train.muon import Muon
-from train.scenes import COLOURS, held_out, render, scene, vocabulary
-from train.tokenizer import load_vq, to_pixels
+from train.paint import RGB
+from train.scenes import Wanted, held_out, render, scene, vocabulary
+from train.tokenizer import load_vq, stacked, to_pixels
 from train.warm import adapt, save_half
 
 BATCH, DROPOUT, THING_WEIGHT = 16, 0.1, 3.0
 
 
-@dataclass(frozen=True, slots=True)
-class Examples:
-    """Captions [B, CAPTION], codes [B, 400], the tokens in things' squares, bool [B, 400], and the
-    dropped captions, bool [B]."""
+class Drawn(NamedTuple):
+    """Scenes before the tokenizer: captions [B, CAPTION], pictures uint8 [B, 160, 160, 3], the
+    tokens in things' squares, bool [B, 400], and the dropped captions, bool [B]."""
+
+    captions: Tensor
+    pictures: Tensor
+    things: Tensor
+    dropped: Tensor
+
+    @classmethod
+    def of(
+        cls, tokenizer: Tokenizer, texts: list[str], scenes: list[tuple[Scene, np.ndarray]]
+    ) -> Drawn:
+        """Scenes under the captions `texts`, of which the empty ones are the dropped."""
+        return cls(
+            torch.tensor([encoding.ids for encoding in tokenizer.encode_batch(texts)]),
+            stacked([pixels for _, pixels in scenes]),
+            torch.stack([boxes(what).any(0) for what, _ in scenes]),
+            torch.tensor([not text for text in texts]),
+        )
+
+
+class Examples(NamedTuple):
+    """What a network is trained on: codes [B, 400] in the place of the pictures of `Drawn`."""
 
     captions: Tensor
     codes: Tensor
@@ -51,7 +73,7 @@ def boxes(what: Scene) -> Tensor:
     """The tokens in each thing's square, in raster order: bool [things, 400]."""
     inside = torch.zeros(len(what.things), GRID, GRID, dtype=torch.bool)
     for square, (top, left) in zip(inside, what.squares, strict=True):
-        square[top : top + THING, left : left + THING] = True
+        square[top : top + what.side, left : left + what.side] = True
     return inside.flatten(1)
 
 
@@ -61,36 +83,34 @@ def load_target(folder: Path) -> EmbeddedTarget:
 
 
 @torch.no_grad()
-def encoded(
-    vq: EmbeddedVQ, tokenizer: Tokenizer, texts: list[str], scenes: list[tuple[Scene, np.ndarray]]
-) -> Examples:
-    """Scenes under the captions `texts`, of which the empty ones are the dropped."""
-    ids = torch.tensor([encoding.ids for encoding in tokenizer.encode_batch(texts)])
+def encoded(vq: EmbeddedVQ, drawn: Drawn) -> Examples:
+    """Scenes through the tokenizer, on the device."""
     with autocast():
-        codes = vq.encode(to_pixels([pixels for _, pixels in scenes])).flatten(1)
-    things = torch.stack([boxes(what).any(0) for what, _ in scenes])
-    dropped = torch.tensor([not text for text in texts])
-    return Examples(ids.to(DEVICE), codes, things.to(DEVICE), dropped.to(DEVICE))
+        codes = vq.encode(to_pixels(drawn.pictures)).flatten(1)
+    captions, things, dropped = (
+        part.to(DEVICE, non_blocking=True) for part in (drawn.captions, drawn.things, drawn.dropped)
+    )
+    return Examples(captions, codes, things, dropped)
 
 
-def examples(
-    vq: EmbeddedVQ,
-    tokenizer: Tokenizer,
-    seed: int,
-    step: int,
-    *,
-    held: bool = False,
-    shares: np.ndarray | None = None,
-) -> Examples:
-    """Batch number `step` of stream `seed`, its things drawn by `shares` (alike if None). Held-out
-    ones have canonical captions, none dropped."""
-    indices = range(step * BATCH, (step + 1) * BATCH)
-    scenes = [scene(seed, index, held=held, shares=shares) for index in indices]
+def batch(tokenizer: Tokenizer, seed: int, shares: np.ndarray | None, step: int) -> Drawn:
+    """Training batch number `step` of stream `seed`, its things drawn by `shares` (alike if
+    None)."""
+    count = BATCH * LARGER
+    scenes = [scene(seed, i, shares=shares) for i in range(step * count, (step + 1) * count)]
     rng = np.random.default_rng((seed, step, 2))
-    texts = [what.caption if held else wording(what, rng) for what, _ in scenes]
-    dropped = rng.random(BATCH) < (0 if held else DROPOUT)
+    texts = [wording(what, rng) for what, _ in scenes]
+    dropped = rng.random(count) < DROPOUT
     texts = ["" if drop else text for text, drop in zip(texts, dropped, strict=True)]
-    return encoded(vq, tokenizer, texts, scenes)
+    return Drawn.of(tokenizer, texts, scenes)
+
+
+def held_batch(tokenizer: Tokenizer, seed: int, step: int, **wanted: Unpack[Wanted]) -> Drawn:
+    """Batch number `step` of the held-out scenes of stream `seed`, under their canonical
+    captions."""
+    indices = range(step * BATCH, (step + 1) * BATCH)
+    scenes = [scene(seed, i, held=True, **wanted) for i in indices]
+    return Drawn.of(tokenizer, [what.caption for what, _ in scenes], scenes)
 
 
 def inputs(target: EmbeddedTarget, some: Examples) -> Tensor:
@@ -115,13 +135,19 @@ def token_loss(target: EmbeddedTarget, some: Examples) -> Tensor:
 
 @torch.no_grad()
 def held_out_nats(
-    target: EmbeddedTarget, vq: EmbeddedVQ, tokenizer: Tokenizer, *, batches: int = 6, seed: int = 1
+    target: EmbeddedTarget,
+    vq: EmbeddedVQ,
+    tokenizer: Tokenizer,
+    *,
+    batches: int = 6,
+    seed: int = 1,
+    **wanted: Unpack[Wanted],
 ) -> tuple[list[float], list[float]]:
     """Each batch's mean nats per token on scenes never trained on, in things' squares and outside
     them."""
     things, ground = list[float](), list[float]()
     for step in range(batches):
-        some = examples(vq, tokenizer, seed, step, held=True)
+        some = encoded(vq, held_batch(tokenizer, seed, step, **wanted))
         nats = token_loss(target, some)
         things.append(nats[some.things].mean().item())
         ground.append(nats[~some.things].mean().item())
@@ -134,7 +160,7 @@ def shares_by_nats(target: EmbeddedTarget, vq: EmbeddedVQ, tokenizer: Tokenizer)
     each on two plain grounds (others' noise shows through thin glyphs), four things a scene, within
     half and three times their mean: what is hard is seen more often. Shares change no distribution
     to learn where the caption names the thing whole."""
-    names, plain = vocabulary()[0], list(COLOURS)
+    names, plain = vocabulary()[0], list(RGB)
     nats: dict[str, list[float]] = {name: [] for name in names}
     fours = [
         tuple(np.take(names, range(first, first + 4), mode="wrap").tolist())
@@ -148,7 +174,8 @@ def shares_by_nats(target: EmbeddedTarget, vq: EmbeddedVQ, tokenizer: Tokenizer)
     for first in tqdm(range(0, len(shown), BATCH), desc="nats of things", mininterval=5):
         some = shown[first : first + BATCH]
         pictures = [(what, render(what, rng)) for what in some]
-        loss = token_loss(target, encoded(vq, tokenizer, [what.caption for what in some], pictures))
+        drawn = Drawn.of(tokenizer, [what.caption for what in some], pictures)
+        loss = token_loss(target, encoded(vq, drawn))
         for what, row in zip(some, loss.cpu(), strict=True):
             for name, square in zip(what.things, boxes(what), strict=True):
                 nats[name].append(row[square].mean().item())
@@ -202,15 +229,17 @@ def main() -> None:
         place_slots(target)
 
     shares = shares_by_nats(target, vq, tokenizer) if args.warm else None
-    # The fused kernel's backward pass is slow on a CPU; compiled, the plain attention takes two
-    # thirds of its time.
-    target.set_attn_implementation("eager")
-    for layer in target.model.layers:
-        # On a CPU three fifths of a step are element-wise; fused, it takes half the time.
-        layer.compile()
+    if DEVICE.type == "cpu":
+        # The fused kernel's backward pass is slow on a CPU; compiled, the plain attention takes two
+        # thirds of its time.
+        target.set_attn_implementation("eager")
+        for layer in target.model.layers:
+            # Three fifths of a step are element-wise; fused, it takes half the time.
+            layer.compile()
+    supply = Supply(functools.partial(batch, tokenizer, args.seed, shares))
 
     def loss_of(step: int, fallen: float) -> tuple[Tensor, dict[str, float]]:
-        some = examples(vq, tokenizer, args.seed, step, shares=shares)
+        some = encoded(vq, supply.batch(step))
         nats = token_loss(target, some)
         weight = 1 + (THING_WEIGHT - 1) * (some.things & ~some.dropped[:, None])
         figures = {
@@ -224,7 +253,8 @@ def main() -> None:
         things, ground = map(np.mean, held_out_nats(target, vq, tokenizer))
         print(f"\nheld out: things {things:.3f}, ground {ground:.3f} nats per token")
 
-    train("target", target, optimizers(target, 0.5 if args.warm else 1.0), loss_of, save, args)
+    found = optimizers(target, WARM_RATE if args.warm else 1.0)
+    train("target", target, found, loss_of, save, args)
 
 
 if __name__ == "__main__":

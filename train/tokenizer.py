@@ -17,6 +17,7 @@ meaning, so a target can be trained at the same time. A saved decoder narrower o
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 import numpy as np
@@ -26,26 +27,31 @@ from torch import Tensor
 
 from engine.models.embedded.networks import EmbeddedVQ, Residual, VQConfig
 from engine.reader.scene import Layout, Scene
-from train.glyphs import PEOPLE, SIDE
-from train.loop import DEVICE, autocast, stage_parser, train
+from train.glyphs import PEOPLE
+from train.loop import DEVICE, LARGER, Supply, autocast, stage_parser, train
 from train.scenes import PATCH, render, scene, vocabulary
 
 BATCH, DECAY, REVIVE_EVERY = 8, 0.99, 50
 LOG = 0.05  # weight of the log squared error
 
 
-def to_pixels(pictures: list[np.ndarray]) -> Tensor:
-    """Pictures uint8 [SIZE, SIZE, 3] as pixels [B, 3, SIZE, SIZE] in -1..1."""
-    pixels = torch.from_numpy(np.stack(pictures)).to(DEVICE).permute(0, 3, 1, 2).float()
+def stacked(pictures: list[np.ndarray]) -> Tensor:
+    """Pictures uint8 [SIZE, SIZE, 3] in one tensor [B, SIZE, SIZE, 3]."""
+    return torch.from_numpy(np.stack(pictures))
+
+
+def to_pixels(pictures: Tensor) -> Tensor:
+    """Pictures uint8 [B, SIZE, SIZE, 3] as pixels [B, 3, SIZE, SIZE] in -1..1, on the device."""
+    pixels = pictures.to(DEVICE, non_blocking=True).permute(0, 3, 1, 2).float()
     return (pixels / 127.5 - 1).contiguous(memory_format=torch.channels_last)
 
 
-def batch(seed: int, step: int, shares: np.ndarray | None) -> Tensor:
-    """Pixels [BATCH, 3, SIZE, SIZE] of training scenes step * BATCH and following, every other one
+def batch(seed: int, shares: np.ndarray | None, step: int) -> Tensor:
+    """Pictures uint8 [B, SIZE, SIZE, 3] of training scenes step * B and following, every other one
     of four things, which are drawn by their `shares` (alike if None)."""
-    layouts = (Layout.FOUR, None)
-    indices = range(step * BATCH, (step + 1) * BATCH)
-    return to_pixels([scene(seed, i, shares=shares, layout=layouts[i % 2])[1] for i in indices])
+    count, layouts = BATCH * LARGER, (Layout.FOUR, None)
+    indices = range(step * count, (step + 1) * count)
+    return stacked([scene(seed, i, shares=shares, layout=layouts[i % 2])[1] for i in indices])
 
 
 def differences(x: Tensor) -> tuple[Tensor, Tensor]:
@@ -58,12 +64,13 @@ def psnr(vq: EmbeddedVQ, shown: list[tuple[Scene, np.ndarray]]) -> list[tuple[st
     found = []
     for first in range(0, len(shown), BATCH):
         some = shown[first : first + BATCH]
-        pixels = to_pixels([picture for _, picture in some])
+        pixels = to_pixels(stacked([picture for _, picture in some]))
         error = (vq.decode(vq.encode(pixels)).float().clamp(-1, 1) - pixels).square().mean(1) / 4
         for (what, _), square_error in zip(some, error, strict=True):
             for name, (row, column) in zip(what.things, what.squares, strict=True):
                 top, left = row * PATCH, column * PATCH
-                square = square_error[top : top + SIDE, left : left + SIDE]
+                side = what.side * PATCH
+                square = square_error[top : top + side, left : left + side]
                 found.append((name, -10 * square.mean().log10().item()))
     return found
 
@@ -93,9 +100,12 @@ def load_vq(folder: Path) -> EmbeddedVQ:
 @torch.no_grad()
 def grown(saved: EmbeddedVQ) -> EmbeddedVQ:
     """A tokenizer of `VQConfig`'s sizes, none less than the saved one's, that decodes as that does:
-    new channels and blocks give zeros at first (Net2Net, arXiv:1511.05641)."""
+    new channels and blocks give zeros at first (Net2Net, arXiv:1511.05641), new codes copy the old
+    ones in their order."""
     vq = EmbeddedVQ(VQConfig()).to(DEVICE)
-    vq.encoder, vq.codebook = saved.encoder, saved.codebook
+    vq.encoder = saved.encoder
+    # A code's copies are its equals, of which the first is chosen: the others are revived.
+    vq.codebook.copy_(saved.codebook[torch.arange(vq.config.codes) % saved.config.codes])
     layers, first = list(vq.decoder), 1 + saved.config.depth
     for writes in (layers[0], *(x.outer for x in layers if isinstance(x, Residual))):
         for parameter in writes.parameters():
@@ -145,8 +155,10 @@ def main() -> None:
     vq.register_buffer("mass", torch.ones(codes, device=DEVICE))
     vq.register_buffer("unused", torch.zeros(codes, device=DEVICE))
 
+    supply = Supply(functools.partial(batch, args.seed + args.decoder, shares))
+
     def loss_of(step: int, fallen: float) -> tuple[Tensor, dict[str, float]]:
-        pixels = batch(args.seed + args.decoder, step, shares)
+        pixels = to_pixels(supply.batch(step))
         with torch.set_grad_enabled(not args.decoder), autocast():
             raw = vq.encoder(pixels)
         features = F.normalize(raw.float(), dim=1)

@@ -17,7 +17,7 @@ from torch import Tensor
 from transformers import LlamaConfig, PreTrainedModel
 
 from engine.models.embedded.infill import EmbeddedInfill
-from engine.models.embedded.networks import EmbeddedTarget
+from engine.models.embedded.networks import CODES, EmbeddedTarget
 from engine.reader.scene import SIDE
 from train.captions import PAD, build, knows_names
 
@@ -67,15 +67,17 @@ def carried(embeddings: Tensor, old: Tokenizer, new: Tokenizer) -> Tensor:
 
 @torch.no_grad()
 def adapted(
-    saved: EmbeddedTarget, old: Tokenizer, new: Tokenizer, side: int = SIDE
+    saved: EmbeddedTarget, old: Tokenizer, new: Tokenizer, side: int = SIDE, codes: int = CODES
 ) -> EmbeddedTarget:
-    """A target or an infilling one for captions of another tokenizer and a canvas of side x
-    side."""
+    """A target or an infilling one for captions of another tokenizer, a canvas of side x side and
+    so many codes: new ones begin as the old ones in their order."""
     config = LlamaConfig.from_dict(
         saved.config.to_dict()
-        | {"caption_vocab": new.get_vocab_size(), "image_tokens": side * side}
+        | {"caption_vocab": new.get_vocab_size(), "image_tokens": side * side, "vocab_size": codes}
     )
     state = saved.state_dict()
+    for name in ("model.embed_tokens.weight", "lm_head.weight"):
+        state[name] = state[name][torch.arange(codes) % saved.config.vocab_size]
     state["captions.weight"] = carried(state["captions.weight"], old, new)
     state["slots.weight"] = resized_slots(state["slots.weight"], config.caption_slots, side)
     if "next.weight" in state:
@@ -96,7 +98,8 @@ def adapt(weights: Path) -> None:
     for part, kind in kinds.items():
         if (weights / part / "config.json").exists():
             network = kind.from_pretrained(weights / part, dtype=torch.float32)
-            if new is not old or network.config.image_tokens != SIDE * SIDE:
+            sizes = network.config.image_tokens, network.config.vocab_size
+            if new is not old or sizes != (SIDE * SIDE, CODES):
                 found[part] = adapted(network, old, new)
     for part, network in found.items():
         for stale in (weights / part).glob("model*"):

@@ -13,12 +13,14 @@ from engine.models.supply.card import WEIGHTS, ModelCard, Prompts
 from engine.race import MAX_PROMPT
 from engine.reader.classes import ClassReading, class_names, read_class
 from engine.reader.reader import Reading, describe, reader_of
-from engine.reader.scene import Layout, Scene
+from engine.reader.scene import COLOURS, Layout, Scene
 from engine.settings import SettingError
 
 KINDS = ("glyphs", "grounds", "places")  # the lists of names in world.json
 LISTED = "listed under Lanes and options"
 PLACED = 0.5  # of the surprises of one thing have a place
+COLOURED = 0.3  # of their things that take a colour have one
+SIZED = 0.3  # of those of one thing have a size
 EQUAL = 0.2  # of those of several have one thing several times
 EXAMPLES = (
     "cat and dog on green grass",
@@ -102,12 +104,19 @@ def surprise(prompts: Prompts, random: Random) -> str:
 
 
 def _scene(vocabulary: Mapping[str, Any], random: Random) -> str:
-    """Things of any layout on a ground, at times the same one several times, or one at a place."""
+    """Things of any layout on a ground, at times in a colour, the same one several times, or one at
+    a place or of a size."""
     layout = random.choice(list(Layout))
     count = len(layout.squares)
     things = random.choices(vocabulary["glyphs"], k=1 if random.random() < EQUAL else count)
-    things *= count // len(things)
-    placed = layout is Layout.ONE and random.random() < PLACED
+    takes = {*vocabulary.get("coloured", ())}
+    colours = [
+        random.choice(COLOURS) if thing in takes and random.random() < COLOURED else ""
+        for thing in things
+    ]
+    times = count // len(things)
+    placed, sized = (layout is Layout.ONE and random.random() < p for p in (PLACED, SIZED))
     place = random.choice(vocabulary["places"]) if placed else "centre"
+    size = random.choice(vocabulary.get("sizes", [""])) if sized else ""
     ground = random.choice(vocabulary["grounds"])
-    return describe(Scene(layout, tuple(things), ground, place))
+    return describe(Scene(layout, (*things * times,), ground, place, (*colours * times,), size))

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from engine.reader.names import NOUNS, Kind, Names, fold
-from engine.reader.prompt import Word
-from engine.reader.words import ALTERNATIVES, ELSEWHERE
+from engine.reader.names import NOUNS, PLAIN, Kind, Names, fold
+from engine.reader.prompt import Word, is_elsewhere
+from engine.reader.words import ALTERNATIVES
 
 _RELATIONS = (Kind.ABOVE, Kind.BELOW, Kind.RIGHT, Kind.LINK)
 _DENIALS = (Kind.DENIAL, Kind.DENIAL_BEHIND)
 _SILENT = (Kind.GLUE, Kind.COUNT)
-_ENDS = tuple(kind for kind in (*NOUNS, Kind.PLACE, Kind.ACTIVITY) if kind is not Kind.COLOUR)
+_ENDS = tuple(kind for kind in (*NOUNS, Kind.PLACE, Kind.ACTIVITY) if kind not in PLAIN)
 
 
 def deny(names: Names, words: list[Word]) -> list[Word]:
     """Makes the denied words unknown ones, and denials words that say nothing; returns what was
     denied, as it was."""
-    elsewhere = any(not ELSEWHERE.isdisjoint(fold(word.text).split()) for word in words)
+    elsewhere = is_elsewhere(word.text for word in words)
     denied = []
     for i, word in enumerate(words):
         if word.kind not in _DENIALS:
@@ -58,7 +58,9 @@ def _behind(words: list[Word], denial: int) -> Iterator[int]:
                 return
             words[at] = replace(word, kind=Kind.GLUE)
         elif word.kind not in _SILENT:
-            compound = noun == at - 1 and word.kind in NOUNS and word.text.isascii()
+            compound = noun == at - 1 and (
+                word.kind is Kind.COLOUR_BEHIND or (word.kind in NOUNS and word.text.isascii())
+            )
             if ends and not compound:
                 return
             yield at
@@ -66,9 +68,9 @@ def _behind(words: list[Word], denial: int) -> Iterator[int]:
 
 
 def _before(words: list[Word], denial: int) -> Iterator[int]:
-    """The index of the noun that a denial behind it denies."""
+    """The index of the noun or colour that a denial behind it denies."""
     at = denial - 1
     while at >= 0 and words[at].kind in _SILENT and not words[at + 1].gap:
         at -= 1
-    if at >= 0 and words[at].kind in _ENDS and not words[at + 1].gap:
+    if at >= 0 and words[at].kind in (*_ENDS, *PLAIN) and not words[at + 1].gap:
         yield at

@@ -22,7 +22,10 @@ class Kind(Enum):
     WIDER = auto()  # than any class: "dog"
     YOUNG = auto()  # of what a wider word means: "puppy"
     GROUND = auto()
-    COLOUR = auto()  # a ground behind "on" or before "background"
+    COLOUR = auto()  # a ground behind "on" or before "background", else of the thing behind it
+    COLOUR_BEHIND = auto()  # of the thing before it, where it is no ground
+    FLOOR = auto()  # a ground as colours are, and never a thing's colour
+    SIZE = auto()
     PLACE = auto()
     COUNT = auto()
     ABOVE = auto()  # what precedes is above what follows
@@ -40,7 +43,10 @@ class Kind(Enum):
 Meaning = tuple[Kind, str | int]
 
 THINGS = (Kind.THING, Kind.WIDER, Kind.YOUNG)
-NOUNS = (*THINGS, Kind.GROUND, Kind.COLOUR)  # may be in the plural
+HUES = (Kind.COLOUR, Kind.COLOUR_BEHIND)
+PLAIN = (*HUES, Kind.FLOOR)  # grounds only behind "on" or before "background"
+NOUNS = (*THINGS, Kind.GROUND, *PLAIN)  # may be in the plural
+_ADJECTIVES = (*HUES, Kind.SIZE)  # have endings
 LANGUAGES = ["de", "fr", "es", "it", "pt", "zh", "ja", "ru", "ko", "tr", "ar", "fa", "id"]
 CJK = "\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u0670\u0900-\u0dff\u0e00-\u0eff"
@@ -56,7 +62,9 @@ _FACE = re.compile(
     r"^(?:rosto|cara|tete|faccina|visage|морда|голова) (?:d[ei] )?|の顔$| 얼굴$| gesicht$"
 )
 _PLURALS = re.compile(r"s\b")
-_PARTICLES = re.compile("(?:에서|에게|하고|이랑|[와과이가은는을를의에도랑들로])$")
+_GERMAN = re.compile("^(?:hell|dunkel|knall)?(rot|.{4,}?)(?:e[rsnm]?)?$")
+_RUSSIAN = re.compile("(?:[аяую]{2}|[ое]е|[ыи]е|[ое]го|[оеи]и|[ое]му|[ыи]м|[ое]м|[ыи]х|[ыи]ми)$")
+_PARTICLES = re.compile("(?:이다|입니다|에서|에게|하고|이랑|[와과이가은는을를의에도랑들로])$")
 
 
 def fold(text: str) -> str:
@@ -136,7 +144,7 @@ class Names:
             if name not in meanings:
                 continue
             self.emoji[text] = meaning = meanings[name]
-            if name != "automobile":  # "red car" leaves its colour out
+            if name != "automobile":  # whose "red car" is any car in red
                 self._add(map(phrase, data.get("alias", ())), *meaning)
             noun = phrase(re.sub(r" (?:of|on|with) .*", "", name)).split()[-1]
             nouns.setdefault(noun, meaning)
@@ -178,10 +186,15 @@ class Names:
         return self._meanings.get(key)
 
     def form(self, key: str) -> Meaning | None:
-        """The meaning of a phrase in the plural, with a Korean particle or an Arabic article."""
+        """The meaning of a phrase in the plural, with a Korean particle or an Arabic article, and
+        of an adjective with a German or Russian ending."""
         for form in _stems(key):
             found = self._meanings.get(form)
-            if found and found[0] in NOUNS:
+            if found and found[0] in (*NOUNS, Kind.SIZE):
+                return found
+        for form in _endings(key):
+            found = self._meanings.get(form)
+            if found and found[0] in _ADJECTIVES:
                 return found
         return None
 
@@ -244,3 +257,11 @@ def _stems(word: str) -> Iterator[str]:
     for prefix in ("وال", "ال", "و") if word[0] in "وا" else ():
         if word.startswith(prefix) and len(word) > len(prefix) + 1:
             yield word.removeprefix(prefix)
+
+
+def _endings(word: str) -> Iterator[str]:
+    """What a German or Russian adjective may be a form of: "dunkelrotes", "красную"."""
+    if match := _GERMAN.match(word):
+        yield match.group(1)
+    if match := _RUSSIAN.search(word):
+        yield from (word[: match.start()] + ending for ending in ("ыи", "ии", "ои"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import emoji
@@ -12,7 +12,7 @@ import emoji
 from engine.reader.names import THINGS, TOKEN, Kind, Names, english, fold
 from engine.reader.words import COUNTERS, ELSEWHERE
 
-_JOINED = re.compile(r"[\s'’_-]*")  # between words of one name
+_JOINED = re.compile(r"[\s\u200c'’_-]*")  # between words of one name
 _TIMES = re.compile(r"(?<=\d)\s*[x×](?=\s)", re.IGNORECASE)  # "2 × cat"
 _MISSPELT = 3  # words, the longest name that is looked for misspelt
 
@@ -36,7 +36,7 @@ class Word:
 def read_words(names: Names, prompt: str) -> list[Word]:
     """All words in the prompt's order, the longest names first."""
     text = _TIMES.sub("", unicodedata.normalize("NFC", prompt))
-    elsewhere = not ELSEWHERE.isdisjoint(fold(text).split())
+    elsewhere = is_elsewhere([text])
     found: list[Word] = []
     known: dict[str, Word] = {}
     at = 0
@@ -47,6 +47,11 @@ def read_words(names: Names, prompt: str) -> list[Word]:
             known[match["emoji"]] = _read_emoji(names, match["emoji"])
         found.append(known[match["emoji"]])
     return [*found, *_read_plain(names, text[at:], elsewhere)]
+
+
+def is_elsewhere(texts: Iterable[str]) -> bool:
+    """Whether one of the texts has a word of no English prompt."""
+    return any(not ELSEWHERE.isdisjoint(fold(text).split()) for text in texts)
 
 
 def _read_emoji(names: Names, text: str) -> Word:
@@ -81,11 +86,23 @@ def _read_plain(names: Names, text: str, elsewhere: bool) -> list[Word]:
         end = at + 1
         while end < min(len(tokens), at + names.longest) and not gaps[end]:
             end += 1
+        if _is_before_longer(names, folded[at:end]):
+            end = at + 1
         kind, value, used, sure = _longest(names, folded[at:end], elsewhere)
         typed = text[tokens[at].start() : tokens[at + used - 1].end()]
         found.append(Word(typed, kind, value, gaps[at], sure))
         at += used
     return found
+
+
+def _is_before_longer(names: Names, words: list[str]) -> bool:
+    """Whether the first word is a colour before a name that ends behind the longest name with it:
+    "blue" before "water wave"."""
+    if (names.exact(words[0]) or (None,))[0] is not Kind.COLOUR:
+        return False
+    ends = range(len(words), 1, -1)
+    longer = next((end for end in ends if names.exact(" ".join(words[1:end]))), 0)
+    return longer > next((end for end in ends if names.exact(" ".join(words[:end]))), longer)
 
 
 def _longest(names: Names, words: list[str], elsewhere: bool) -> tuple[Kind, str | int, int, bool]:

@@ -8,29 +8,36 @@ import math
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
 
+from engine.reader.colours import (
+    REACH,
+    RELATIONS,
+    back,
+    called,
+    find_colours,
+    hue,
+    leave_said,
+    oklab,
+    owners,
+    recoloured,
+)
 from engine.reader.denials import deny
-from engine.reader.names import Kind, fold, once, phrase
+from engine.reader.names import PLAIN, Kind, fold, once, phrase
 from engine.reader.prompt import Word, read_words
 from engine.reader.scene import Layout, Scene
 from engine.reader.scene_names import SceneNames
 from engine.reader.words import KINDS, PAIRS, PEOPLE, SCENERY, WEARING, WORN
 
 MOST = 4  # things in a scene
-REACH = 12  # words between those that belong together
 CONTRAST = 0.25  # in Oklab, of a ground that the things stand out from
 CHOICES = 6  # at least so many grounds to choose from
-COLOUR_THINGS = {"orange": "tangerine", "rosa": "rose"}  # things, unless before one or behind "on"
 
 _LAYOUTS = {2: Layout.PAIR, 3: Layout.THREE, 4: Layout.FOUR}
-_RELATIONS = (Kind.ABOVE, Kind.BELOW, Kind.RIGHT)
-_JOINS = (*_RELATIONS, Kind.LINK)
 _NAMED = (Kind.THING, Kind.GROUND, Kind.PLACE)
-_ENDS = (Kind.PLACE, Kind.GROUND, Kind.DENIAL)  # of a colour behind "on"
-_LEFT = (Kind.UNKNOWN, Kind.COLOUR)
+_LEFT = (Kind.UNKNOWN, Kind.SIZE, *PLAIN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,39 +61,42 @@ class Reading:
 
 @dataclass(slots=True)
 class Group:
-    """A thing with its count; `at` is its word's index in the prompt."""
+    """A thing with its colour and count; `at` is its word's index in the prompt."""
 
     at: int
     name: str
     count: int = 1
+    colour: str = ""
+
+    def __str__(self) -> str:
+        return called(self.name, self.colour)
 
 
 def describe(scene: Scene) -> str:
-    """A scene in words: "cat above bicycle on green grass"."""
+    """A scene in words: "huge red cat on green grass", "cat above bicycle on snow"."""
+    named = map(called, scene.things, scene.colours)
     if scene.layout is Layout.STACK:
-        things = " above ".join(scene.things)
+        things = " above ".join(named)
     else:
-        counts: list[tuple[str, int]] = []
-        for thing in scene.things:
-            if counts and counts[-1][0] == thing:
-                counts[-1] = (thing, counts[-1][1] + 1)
-            else:
-                counts.append((thing, 1))
+        counts = [(name, len(list(same))) for name, same in groupby(named)]
         parts = [f"{count} × {name}" if count > 1 else name for name, count in counts]
         things = " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
     where = "" if scene.place == "centre" else f" at the {scene.place}"
-    return f"{things} on {scene.ground}{where}"
+    return f"{scene.size} {things} on {scene.ground}{where}".lstrip()
 
 
 class SceneReader:
     """Reads prompts as scenes of the names in `world`: world.json, or lists by its keys and
-    "colours", the mean colour of each thing and ground."""
+    "colours", the mean colour of each thing and ground. "coloured", the things that take a colour,
+    and "sizes" may be missing: then nothing takes one."""
 
     def __init__(self, world: Mapping[str, Any]) -> None:
         """Raises KeyError where a list is missing."""
         self.names = SceneNames(world)
         self._things: Sequence[str] = world["glyphs"]
         self._grounds: Sequence[str] = world["grounds"]
+        self._coloured = frozenset(world.get("coloured", ()))
+        self._sizes = frozenset(world.get("sizes", ()))
         self._lab = {
             name: oklab(world["colours"][name]) for name in (*self._things, *self._grounds)
         }
@@ -96,19 +106,22 @@ class SceneReader:
         prompt does not name is chosen by its checksum: the ground among those that the things
         stand out from."""
         words = read_words(self.names, prompt)
-        _find_colours(words)
+        find_colours(self.names, words)
         denied = {word.name for word in deny(self.names, words)}
         _find_activities(words)
         _find_kinds(words)
+        leave_said(words)
+        owned = list(owners(words))
         groups = _count(words)
+        size, drawn = self._dress(words, groups, owned)
         left: dict[float, str] = {
-            i: word.text for i, word in enumerate(words) if word.kind in _LEFT
+            i: word.text for i, word in enumerate(words) if word.kind in _LEFT and i not in drawn
         }
         grounds = [i for i, word in enumerate(words) if word.kind is Kind.GROUND]
         places = [i for i, word in enumerate(words) if word.kind is Kind.PLACE]
         number = zlib.crc32(phrase(prompt).encode("utf-8", "replace"))
         named = any(word.kind in _NAMED for word in words)
-        sure = all(word.sure for word in words if word.kind in _NAMED)
+        sure = all(word.sure for i, word in enumerate(words) if word.kind in _NAMED or i in drawn)
         ground = words[grounds[0]].name if grounds else ""
         if not groups:
             things = [thing for thing in self._things if thing not in denied] or self._things
@@ -122,21 +135,51 @@ class SceneReader:
             if (sides := _sides(words, places, groups)) is not None:
                 relation, places = sides, []
         left |= _trim(groups, words)
-        layout, things = _arrange(groups, relation, at)
+        layout, shown = _arrange(groups, relation, at)
+        things = tuple(group.name for group in shown)
+        colours = tuple(group.colour for group in shown)
         place = words[places.pop(0)].name if places and layout is Layout.ONE else "centre"
         left |= {i: words[i].text for i in (*grounds[1:], *places)}
         if not ground:
             allowed = [each for each in self._grounds if each not in denied] or self._grounds
-            ground, sure = self._contrasting(things, allowed, number), False
+            ground, sure = self._contrasting(shown, allowed, number), False
         left_out = once(left[i] for i in sorted(left))
-        return Reading(Scene(layout, things, ground, place), left_out, named, sure)
+        scene = Scene(layout, things, ground, place, colours, size)
+        return Reading(scene, left_out, named, sure)
 
-    def _contrasting(self, things: Sequence[str], grounds: Sequence[str], number: int) -> str:
+    def _dress(
+        self, words: list[Word], groups: list[Group], owned: Sequence[tuple[int, int]]
+    ) -> tuple[str, set[int]]:
+        """Gives things the first colour that each has and takes; returns the first size of a thing
+        alone, and the indices of what is drawn so. `owned`: colours and sizes, and whose they
+        are."""
+        alone = [group.count for group in groups] == [1]
+        at = {group.at: group for group in groups}
+        found: dict[tuple[int, bool], str] = {}
+        drawn = set()
+        for i, owner in owned:
+            is_size, value = words[i].kind is Kind.SIZE, hue(words[i])
+            key = owner, is_size
+            if key not in found and (
+                (alone and value in self._sizes) if is_size else self._recolour(at[owner], value)
+            ):
+                found[key] = value
+            if found.get(key) == value:
+                drawn.add(i)
+        return next((value for (_, is_size), value in found.items() if is_size), ""), drawn
+
+    def _recolour(self, group: Group, colour: str) -> bool:
+        """Gives things a colour if they take it or it makes them other things."""
+        name, left = recoloured(group.name, colour, self._things)
+        if left and name not in self._coloured:
+            return False
+        group.name, group.colour = name, left
+        return True
+
+    def _contrasting(self, things: Sequence[Group], grounds: Sequence[str], number: int) -> str:
         """Of the grounds one whose mean colour is far from that of every thing."""
-        far = {
-            ground: min(math.dist(self._lab[ground], self._lab[thing]) for thing in things)
-            for ground in grounds
-        }
+        labs = [self._lab[thing.colour or thing.name] for thing in things]
+        far = {ground: min(math.dist(self._lab[ground], lab) for lab in labs) for ground in grounds}
         order = sorted(grounds, key=lambda ground: -far[ground])
         enough = sum(distance >= CONTRAST for distance in far.values())
         return order[number % max(enough, min(CHOICES, len(order)))]
@@ -148,38 +191,14 @@ def reader_of(weights: Path) -> SceneReader:
     return SceneReader(json.loads((weights / "world.json").read_text("utf-8")))
 
 
-def _find_colours(words: list[Word]) -> None:
-    """A colour is a ground behind "on" where nothing follows that it could be the colour of, and
-    before "background"; "orange" is a thing where it stands alone."""
-    for i, word in enumerate(words):
-        behind = words[i + 1] if i + 1 < len(words) and not words[i + 1].gap else None
-        before = _back(words, i)
-        if word.kind is Kind.BACKDROP:
-            found = before >= 0 and words[before].kind is Kind.GROUND
-            words[i] = replace(word, kind=Kind.GLUE if found else Kind.UNKNOWN)
-        if word.kind is not Kind.COLOUR:
-            continue
-        thing = COLOUR_THINGS.get(fold(word.text).removesuffix("s"))
-        on = before >= 0 and words[before].kind is Kind.ABOVE
-        if (behind and behind.kind is Kind.BACKDROP) or (
-            on and (behind is None or behind.kind in (*_JOINS, *_ENDS))
-        ):
-            words[i] = replace(word, kind=Kind.GROUND)
-        elif thing and not (
-            (behind and behind.kind is Kind.THING)
-            or (i and words[i - 1].kind is Kind.THING and not word.gap)
-        ):
-            words[i] = replace(word, kind=Kind.THING, value=thing)
-
-
 def _find_activities(words: list[Word]) -> None:
     """What a person does is the thing that shows one doing it: "a woman surfing"."""
     alone = not any(word.kind is Kind.THING for word in words)
     for i, word in enumerate(words):
-        before = _back(words, i)
+        before = back(words, i)
         person = before >= 0 and words[before].kind is Kind.THING and words[before].name in PEOPLE
         if word.kind is Kind.THING and word.name == "bicycle" and before > 0:
-            rider = _back(words, before)
+            rider = back(words, before)
             if (
                 words[before].kind is Kind.ABOVE
                 and rider >= 0
@@ -213,15 +232,6 @@ def _find_kinds(words: list[Word]) -> None:
             words[i] = replace(word, kind=Kind.UNKNOWN)
 
 
-def _back(words: list[Word], at: int) -> int:
-    """The index of the word before `at` that says something, or -1."""
-    at -= 1
-    first = max(0, at - REACH)
-    while at >= first and words[at].kind is Kind.GLUE:
-        at -= 1
-    return at if at >= first else -1
-
-
 def _count(words: list[Word]) -> list[Group]:
     """The things with their counts, which stand before them or, in digits and in Japanese, behind
     them; a count of nothing is left out."""
@@ -233,7 +243,7 @@ def _count(words: list[Word]) -> list[Group]:
         while at < end and words[at].kind in (Kind.GLUE, *_LEFT) and not words[at].gap:
             at += 1
         if at not in groups or words[at].gap:
-            at = _back(words, i)
+            at = back(words, i)
             if word.text.isascii() and not word.text.isdecimal():
                 at = -1
         if at in groups:
@@ -253,10 +263,10 @@ def _relation(words: list[Word], groups: list[Group]) -> tuple[Kind, int]:
             word = words[at]
             if fold(word.text) in WEARING and behind.name in WORN:
                 return Kind.BELOW, i
-            if word.kind in _RELATIONS and _reaches(words, at, behind.at):
+            if word.kind in RELATIONS and _reaches(words, at, behind.at):
                 return word.kind, i
     last = groups[-1].at + 1  # Chinese: "A, B above"
-    if last < len(words) and words[last].kind in _RELATIONS and not words[last].text.isascii():
+    if last < len(words) and words[last].kind in RELATIONS and not words[last].text.isascii():
         return words[last].kind, len(groups) - 2
     return Kind.LINK, 0
 
@@ -296,31 +306,17 @@ def _trim(groups: list[Group], words: list[Word]) -> dict[float, str]:
         less = min(much, largest.count - max(others, 1)) or 1
         largest.count -= less
         much -= less
-        at, before = fewer.get(largest.name, (largest.at, 0))
-        fewer[largest.name] = at, before + less
+        at, before = fewer.get(str(largest), (largest.at, 0))
+        fewer[str(largest)] = at, before + less
     return dropped | {at + 0.5: f"{count} × {name}" for name, (at, count) in fewer.items()}
 
 
-def _arrange(groups: list[Group], relation: Kind, at: int) -> tuple[Layout, tuple[str, ...]]:
+def _arrange(groups: list[Group], relation: Kind, at: int) -> tuple[Layout, list[Group]]:
     """The layout and its things in reading order; `at` is the last group before the relation."""
     if relation in (Kind.BELOW, Kind.RIGHT):
         groups = groups[at + 1 :] + groups[: at + 1]
-    things = tuple(group.name for group in groups for _ in range(group.count))
+    things = [group for group in groups for _ in range(group.count)]
     if len(things) == 1:
         return Layout.ONE, things
     stacked = relation in (Kind.ABOVE, Kind.BELOW) and len(things) == 2
     return Layout.STACK if stacked else _LAYOUTS[len(things)], things
-
-
-def oklab(rgb: Sequence[float]) -> tuple[float, float, float]:
-    """Oklab of an sRGB colour of 0 to 255 (Ottosson 2020)."""
-    parts = [part / 255 for part in rgb]
-    red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
-    long = (0.4122214708 * red + 0.5363325363 * green + 0.0514459929 * blue) ** (1 / 3)
-    middle = (0.2119034982 * red + 0.6806995451 * green + 0.1073969566 * blue) ** (1 / 3)
-    short = (0.0883024619 * red + 0.2817188376 * green + 0.6299787005 * blue) ** (1 / 3)
-    return (
-        0.2104542553 * long + 0.7936177850 * middle - 0.0040720468 * short,
-        1.9779984951 * long - 2.4285922050 * middle + 0.4505937099 * short,
-        0.0259040371 * long + 0.7827717662 * middle - 0.8086757660 * short,
-    )

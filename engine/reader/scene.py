@@ -1,17 +1,21 @@
-"""Scenes of the embedded model: up to four things in one of five layouts on a ground, and the
-caption that the model is given for one."""
+"""Scenes of the embedded model: up to four things in one of five layouts on a ground, each in its
+own colours or in one of eleven, and the caption that the model is given for one."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
 
-THING = 10  # tokens, the side of a thing's square
 SIDE = 20  # tokens, the side of the canvas
-PLACES = {  # (top, left) of one thing's square, in tokens
-    f"{vertical} {horizontal}".strip() or "centre": (top, left)
-    for top, vertical in ((0, "top"), (5, ""), (10, "bottom"))
-    for left, horizontal in ((0, "left"), (5, ""), (10, "right"))
+SIZES = {"tiny": 5, "": 10, "huge": 15}  # tokens, the side of a thing's square; "": most things
+COLOURS = (  # that a thing may have beside its own
+    *("red", "orange", "yellow", "green", "blue", "purple", "pink"),
+    *("brown", "black", "white", "grey"),
+)
+PLACES = {  # of a thing alone: how far down and right, in halves of the room around it
+    f"{vertical} {horizontal}".strip() or "centre": (down, right)
+    for down, vertical in enumerate(("top", "", "bottom"))
+    for right, horizontal in enumerate(("left", "", "right"))
 }
 
 
@@ -42,28 +46,56 @@ _SQUARES = {
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What a picture shows. `place` is that of a thing alone; others have their layout's squares.
+    """What a picture shows. `place` and `size` are those of a thing alone; others have their
+    layout's squares. `colours` has one of COLOURS for each thing, "" where it has its own; none at
+    all stands for things that all have their own.
 
-    Raises ValueError where things and layout do not fit."""
+    Raises ValueError where things and layout do not fit, or there is no such colour or size."""
 
     layout: Layout
     things: tuple[str, ...]
     ground: str
     place: str = "centre"
+    colours: tuple[str, ...] = ()
+    size: str = ""
 
     def __post_init__(self) -> None:
-        if len(self.things) != len(self.layout.squares):
-            raise ValueError(f"{self.layout.value} has {len(self.layout.squares)} things")
-        if self.place != "centre" and self.layout is not Layout.ONE:
+        count = len(self.layout.squares)
+        if not self.colours:
+            object.__setattr__(self, "colours", ("",) * count)
+        if not count == len(self.things) == len(self.colours):
+            raise ValueError(f"{self.layout.value} has {count} things, each with its colour")
+        if strange := set(self.colours) - {"", *COLOURS}:
+            raise ValueError(f"no colour of things: {', '.join(sorted(strange))}")
+        if self.size not in SIZES:
+            raise ValueError(f"no size of things: {self.size}")
+        if (self.place, self.size) != ("centre", "") and self.layout is not Layout.ONE:
             raise ValueError(f"{self.layout.value} things have the places of their layout")
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """Each thing with its size and colour: "huge red cat"."""
+        return tuple(
+            " ".join(filter(None, (self.size, colour, thing)))
+            for colour, thing in zip(self.colours, self.things, strict=True)
+        )
 
     @property
     def caption(self) -> str:
         """The canonical caption: how many and where, the things in reading order, the ground."""
         where = "" if self.place == "centre" else f" at the {self.place}"
-        return f"{self.layout.value}: {', '.join(self.things)} on {self.ground}{where}"
+        return f"{self.layout.value}: {', '.join(self.named)} on {self.ground}{where}"
+
+    @property
+    def side(self) -> int:
+        """The side of each thing's square, in tokens."""
+        return SIZES[self.size]
 
     @property
     def squares(self) -> tuple[tuple[int, int], ...]:
         """(top, left) of each thing's square, in tokens."""
-        return (PLACES[self.place],) if self.layout is Layout.ONE else self.layout.squares
+        if self.layout is not Layout.ONE:
+            return self.layout.squares
+        down, right = PLACES[self.place]
+        room = SIDE - self.side
+        return ((down * room // 2, right * room // 2),)

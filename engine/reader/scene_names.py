@@ -15,13 +15,20 @@ class SceneNames(Names):
     def __init__(self, world: Mapping[str, Sequence[str]]) -> None:
         super().__init__()
         grounds = {
-            name: Kind.COLOUR if name in lists.COLOURS else Kind.GROUND for name in world["grounds"]
+            name: Kind.FLOOR if name in lists.COLOURS else Kind.GROUND for name in world["grounds"]
+        }
+        colours = {
+            name: lists.COLOURS[name].split(";")
+            for name, kind in grounds.items()
+            if kind is Kind.FLOOR
         }
         drawn = grounds | dict.fromkeys(world["glyphs"], Kind.THING)
         words = {
             name: (lists.GROUNDS | lists.THINGS).get(name, "").partition(";") for name in drawn
         }
         places = dict.fromkeys(world["places"], Kind.PLACE)
+        for name, (english, *_) in colours.items():
+            self._add([phrase(name), *phrases(english)], Kind.COLOUR, name)
         for name, kind in (drawn | places).items():
             self._add([phrase(name)], kind, name)
         for name in places:
@@ -32,8 +39,13 @@ class SceneNames(Names):
         near = [key for key, (kind, _) in self._meanings.items() if kind is not Kind.PLACE]
         for name, activities in lists.ACTIVITIES.items():
             self._add(phrases(activities) if name in drawn else (), Kind.ACTIVITY, name)
+        for name, (_, before, behind) in colours.items():
+            self._add(phrases(before), Kind.COLOUR, name)
+            self._add(phrases(behind), Kind.COLOUR_BEHIND, name)
         for name, kind in drawn.items():
             self._add(phrases(words[name][2]), kind, name)
+        for name, sizes in lists.SIZES.items():
+            self._add([name, *phrases(sizes)], Kind.SIZE, name)
         self._add_grammar()
         self._add(lists.OTHERS, Kind.UNKNOWN)
         self._add_languages({name: (Kind.THING, name) for name in world["glyphs"]})

@@ -10,6 +10,9 @@ _LISTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("words.toml").re
 
 THINGS: dict[str, str] = _LISTS["things"]
 GROUNDS: dict[str, str] = _LISTS["grounds"]
+COLOURS: dict[str, str] = _LISTS["colours"]
+NOUN_COLOURS: dict[str, str] = _LISTS["noun_colours"]
+SIZES: dict[str, str] = _LISTS["sizes"]
 PLACES: dict[str, str] = _LISTS["places"]
 ACTIVITIES: dict[str, str] = _LISTS["activities"]
 SCENERY: dict[str, str] = _LISTS["scenery"]
@@ -25,7 +28,11 @@ DENIAL_BEHIND: str = _LISTS["denial_behind"]
 BACKDROP: str = _LISTS["backdrop"]
 COUNTERS: str = _LISTS["counters"]
 
-COLOURS: frozenset[str] = frozenset(_LISTS["colours"])
+PARTS: frozenset[str] = frozenset(_LISTS["parts"])
+SHADES: frozenset[str] = frozenset(_LISTS["shades"])
+COPULAS: frozenset[str] = frozenset(_LISTS["copulas"])
+ANDS: frozenset[str] = frozenset(_LISTS["ands"])
+ATTRIBUTIVE: frozenset[str] = frozenset(_LISTS["attributive"])
 PEOPLE: frozenset[str] = frozenset(_LISTS["people"])
 WORN: frozenset[str] = frozenset(_LISTS["worn"])
 WEARING: frozenset[str] = frozenset(_LISTS["wearing"])

@@ -10,6 +10,7 @@ from tokenizers import Tokenizer
 from engine.reader.scene import Layout, Scene
 from train.captions import CANONICAL, CAPTION, PAD, build, knows_names, save_world, spoken, wording
 from train.glyphs import PEOPLE
+from train.paint import coloured
 from train.scenes import held_out, random_scene, vocabulary
 
 
@@ -53,8 +54,9 @@ def test_a_canonical_caption_is_its_names(tokenizer: Tokenizer) -> None:
     scenes += [random_scene(rng, held=False) for _ in range(300)]
     for what in scenes:
         found = ids(tokenizer, what.caption)
-        named = (what.layout.value, *what.things)
-        said = [i for name in named for i in ids(tokenizer, name)]
+        dressed = zip(what.colours, what.things, strict=True)
+        named = [(what.layout.value,), *((what.size, *pair) for pair in dressed)]
+        said = [i for names in named for name in names for i in ids(tokenizer, name)]
         where = [] if what.place == "centre" else ids(tokenizer, f"at the {what.place}")
         assert found == [*said, *on, *ids(tokenizer, what.ground), *where]
         assert len(found) < CAPTION
@@ -97,6 +99,38 @@ def test_people_say_it_so(layout: Layout, things: str, said: set[str]) -> None:
         assert not any(layout.value in one.split() for one in found)
 
 
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        (
+            Scene(Layout.PAIR, ("red apple", "cat"), "blue", colours=("pink", "black")),
+            {"a pink red apple and a black cat on blue", "pink apple beside black cat"},
+        ),
+        (
+            Scene(Layout.PAIR, ("cat", "cat"), "blue", colours=("red", "red")),
+            {"two red cats on blue"},
+        ),
+        (
+            Scene(Layout.PAIR, ("cat", "cat"), "blue", colours=("red", "")),
+            {"a red cat and a cat on blue"},
+        ),
+        (
+            Scene(Layout.STACK, ("cat", "dog"), "blue", colours=("orange", "")),
+            {"an orange cat above a dog on blue"},
+        ),
+        (
+            Scene(Layout.ONE, ("cat",), "blue", colours=("orange",), size="huge"),
+            {"a huge orange cat on blue", "the big orange cat on blue"},
+        ),
+    ],
+    ids=lambda part: part.caption if isinstance(part, Scene) else "",
+)
+def test_people_say_colours_and_sizes_so(what: Scene, said: set[str]) -> None:
+    rng = np.random.default_rng(0)
+    found = {spoken(what, rng) for _ in range(8000)}
+    assert said <= found, said - found
+
+
 def test_spoken_captions_fit(tokenizer: Tokenizer) -> None:
     tokenizer = Tokenizer.from_str(tokenizer.to_str())
     tokenizer.no_truncation()
@@ -110,5 +144,7 @@ def test_world_names_everything(tmp_path) -> None:
     world = json.loads((tmp_path / "world.json").read_text())
     assert (*map(tuple, (world[kind] for kind in ("glyphs", "grounds", "places"))),) == vocabulary()
     assert set(world["groups"]["people"]) == PEOPLE
+    assert tuple(world["coloured"]) == coloured()
+    assert world["sizes"] == ["tiny", "huge"]
     grouped = [name for names in world["groups"].values() for name in names]
     assert sorted(grouped) == world["glyphs"]

@@ -8,7 +8,7 @@ import pytest
 
 from engine.reader.scene import Layout, Scene
 from train.evaluate import KINDS, scores
-from train.judge import GroundJudge, nearest
+from train.judge import GroundJudge, nearest, nearest_colours
 from train.scenes import render, vocabulary
 
 
@@ -23,7 +23,8 @@ def test_judges_know_real_scenes_and_nothing_else(judge: GroundJudge, name: str)
     scenes = kind.scenes(24)
     labels, real = [what for what, _ in scenes], np.stack([pixels for _, pixels in scenes])
     found = scores(judge, real, labels, equal=kind.equal)
-    assert set(found) == {"glyph_of_100", "glyph_of_all", "nothing_else", "right", "ground"}
+    figures = {"glyph_of_100", "glyph_of_all", "nothing_else", "right", "ground"}
+    assert set(found) == figures | ({"colour"} if kind.coloured else set())
     assert all(figure["share"] >= 23 / 24 for figure in found.values())
     other = scores(judge, np.roll(real, 1, 0), labels, equal=kind.equal)
     assert other["glyph_of_100"]["share"] <= 0.1
@@ -36,6 +37,26 @@ def test_each_square_has_its_own_verdict() -> None:
     shown = Scene(Layout.FOUR, ("cat", "rocket", "banana", "dog"), "green grass")
     rng = np.random.default_rng(0)
     assert nearest(render(shown, rng), what, rng) == ["cat", "rocket", "banana", "dog"]
+
+
+def test_a_thing_in_another_colour_is_wrong(judge: GroundJudge) -> None:
+    things = ("cat", "dog", "dragon")
+    what = Scene(Layout.THREE, things, "grey gradient", colours=("red", "", "blue"))
+    other = Scene(Layout.THREE, things, "grey gradient", colours=("red", "", "black"))
+    rng = np.random.default_rng(0)
+    picture = render(other, rng)
+    assert nearest_colours(picture, what) == ("red", "", "black")
+    found = scores(judge, picture[None], [what])
+    shares = {name: found[name]["share"] for name in ("glyph_of_all", "colour", "right")}
+    assert shares["colour"] == shares["right"] == 0
+    assert scores(judge, picture[None], [other])["right"]["share"] == 1
+
+
+def test_a_thing_of_another_size_is_wrong(judge: GroundJudge) -> None:
+    rng, shown = np.random.default_rng(0), Scene(Layout.ONE, ("cat",), "blue", size="tiny")
+    for size, right in (("tiny", 1), ("", 0), ("huge", 0)):
+        what = Scene(Layout.ONE, ("cat",), "blue", size=size)
+        assert scores(judge, render(shown, rng)[None], [what])["right"]["share"] == right
 
 
 def test_with_equal_things_their_numbers_count(judge: GroundJudge) -> None:

@@ -3,13 +3,14 @@
 import argparse
 import itertools
 import signal
+import warnings
 from types import SimpleNamespace
 
 import pytest
 import torch
 from torch import nn
 
-from train.loop import rate, train
+from train.loop import Supply, rate, train
 
 
 @pytest.fixture(autouse=True)
@@ -68,6 +69,23 @@ def test_falls_when_asked_and_the_held_run_goes_on_after_it(tmp_path) -> None:
     resumed, none = run(tmp_path, 0.004)
     assert none == []
     assert torch.equal(held.weight, resumed.weight)
+
+
+def squared(step: int) -> torch.Tensor:
+    """A batch, in whichever process."""
+    return torch.tensor([step, step**2])
+
+
+def test_workers_supply_the_batches_of_their_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Supply(squared).batch(7).tolist() == [7, 49]
+    monkeypatch.setattr("train.loop.DEVICE", torch.device("cuda"))
+    monkeypatch.setattr("train.loop.processors", lambda: 3)
+    supply = Supply(squared)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that there is no GPU to pin memory for
+        assert [supply.batch(step).tolist() for step in range(5, 25)] == [
+            [step, step**2] for step in range(5, 25)
+        ]
 
 
 def test_a_termination_signal_leaves_a_checkpoint(tmp_path) -> None:

@@ -220,8 +220,8 @@ def test_the_judge_goes_with_weights_of_its_own_things_alone(monkeypatch) -> Non
 def test_captions_are_the_held_out_ones_that_the_model_knows(monkeypatch) -> None:
     shown = [("apple", "dog"), ("apple", "cat"), ("dog", "dog")]
 
-    def scene(stream: int, index: int, *, held: bool) -> tuple[Scene, None]:
-        assert (stream, held) == (command.TEST, True)
+    def scene(stream: int, index: int, *, held: bool, **wanted: bool) -> tuple[Scene, None]:
+        assert (stream, held, wanted) == (command.TEST, True, {"coloured": False, "sized": False})
         return Scene(Layout.PAIR, shown[index % 3], "blue"), None
 
     monkeypatch.setattr(command, "scene", scene)

@@ -2,13 +2,26 @@
 caption says."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from engine.reader.scene import PLACES, Layout, Scene
+from engine.reader.scene import COLOURS, PLACES, SIZES, Layout, Scene
 from train.glyphs import PEOPLE, SIDE, glyphs
-from train.scenes import EQUAL, GROUNDS, SIZE, held_out, random_scene, render, scene, vocabulary
+from train.paint import coloured, takes
+from train.scenes import (
+    COLOURFUL,
+    EQUAL,
+    GROUNDS,
+    SIZE,
+    SIZED,
+    held_out,
+    random_scene,
+    render,
+    scene,
+    vocabulary,
+)
 from train.target import GRID, boxes
 
 
@@ -62,6 +75,34 @@ def test_every_glyph_has_ink_inside_its_square() -> None:
         assert (glyph[..., 3] > 0.5).mean() > 0.03
 
 
+def test_colours_and_sizes_are_drawn_as_asked() -> None:
+    rng = np.random.default_rng(0)
+
+    def drawn(layout: Layout, **wanted: bool) -> list[Scene]:
+        return [random_scene(rng, held=False, layout=layout, **wanted) for _ in range(300)]
+
+    some = drawn(Layout.FOUR)
+    assert abs(np.mean([any(what.colours) for what in some]) - COLOURFUL) < 0.08
+    assert {colour for what in some for colour in what.colours} == {"", *COLOURS}
+    assert not any(any(what.colours) for what in drawn(Layout.FOUR, coloured=False))
+    for what in drawn(Layout.PAIR, coloured=True):
+        for thing, colour in zip(what.things, what.colours, strict=True):
+            assert takes(thing, colour) if colour else thing not in coloured()
+    alone = drawn(Layout.ONE)
+    assert abs(np.mean([what.size != "" for what in alone]) - SIZED) < 0.08
+    assert {what.size for what in alone} == SIZES.keys()
+    assert {what.size for what in drawn(Layout.ONE, sized=False)} == {""}
+    assert {what.size for what in drawn(Layout.ONE, sized=True)} == {"tiny", "huge"}
+
+
+def test_a_thing_is_drawn_in_its_colour() -> None:
+    """Equal things may have each its own."""
+    what = Scene(Layout.PAIR, ("cat", "cat"), "grey", colours=("red", "blue"))
+    left, right = np.split(render(what, np.random.default_rng(0)).astype(int), 2, 1)
+    assert (left[..., 0] - left[..., 2]).max() > 100 > (left[..., 2] - left[..., 0]).max()
+    assert (right[..., 2] - right[..., 0]).max() > 100 > (right[..., 0] - right[..., 2]).max()
+
+
 THINGS = ("dog", "cat", "banana", "rocket")
 SEVERAL = [layout for layout in Layout if layout is not Layout.ONE]
 
@@ -69,20 +110,20 @@ SEVERAL = [layout for layout in Layout if layout is not Layout.ONE]
 @pytest.mark.parametrize(
     "what",
     [
-        *(Scene(Layout.ONE, ("dog",), "red", place) for place in PLACES),
+        *(Scene(Layout.ONE, ("dog",), "red", p, size=s) for p in PLACES for s in SIZES),
         *(Scene(layout, THINGS[: len(layout.squares)], "red") for layout in SEVERAL),
     ],
-    ids=lambda what: f"{what.layout.value} {what.place}",
+    ids=lambda what: f"{what.layout.value} {what.size} {what.place}",
 )
 def test_things_stand_in_their_squares(what: Scene) -> None:
     """With another thing in one, the picture changes only inside the square that the training
     weights call that thing's."""
     for square in range(len(what.things)):
         things = (*what.things[:square], "red apple", *what.things[square + 1 :])
-        other = Scene(what.layout, things, what.ground, what.place)
+        other = replace(what, things=things)
         one, two = (render(some, np.random.default_rng(0)) for some in (what, other))
         changed = (one != two).any(-1).reshape(GRID, 8, GRID, 8).any((1, 3)).flatten()
-        assert changed.sum() > 20
+        assert changed.sum() > what.side**2 / 5
         assert not (changed & ~boxes(what)[square].numpy()).any()
 
 

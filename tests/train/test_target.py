@@ -12,7 +12,7 @@ from torch import Tensor
 from train import target as stage
 from train.captions import load
 from train.scenes import scene
-from train.target import Examples, examples, shares_by_nats
+from train.target import Drawn, Examples, batch, held_batch, shares_by_nats
 
 VQ = SimpleNamespace(encode=lambda pixels: torch.zeros(len(pixels), 20, 20, dtype=torch.int64))
 
@@ -43,15 +43,20 @@ def test_things_are_drawn_by_their_nats_within_bounds(monkeypatch: pytest.Monkey
     assert len(counted) == 2, "in two squares each"
 
 
+def drawn(step: int) -> Drawn:
+    return batch(load(), 0, None, step)
+
+
 def test_a_dropped_caption_is_empty() -> None:
-    some = examples(VQ, load(), 0, 3)
+    some = drawn(3)
     assert (some.dropped == (some.captions == 0).all(1)).all()
-    rates = [examples(VQ, load(), 0, step).dropped.float().mean() for step in range(30)]
+    rates = [drawn(step).dropped.float().mean() for step in range(30)]
     assert 0.03 < np.mean(rates) < 0.2
-    assert not examples(VQ, load(), 0, 3, held=True).dropped.any()
+    assert not held_batch(load(), 0, 3).dropped.any()
 
 
 def test_things_are_where_the_scene_has_them() -> None:
     shown = [scene(0, index)[0] for index in range(16)]
-    counts = examples(VQ, load(), 0, 0).things.sum(1)
-    assert counts.tolist() == [100 * len(what.things) for what in shown]
+    assert {what.side for what in shown} > {10}
+    counts = drawn(0).things.sum(1)
+    assert counts.tolist() == [what.side**2 * len(what.things) for what in shown]

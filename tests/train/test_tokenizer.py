@@ -9,10 +9,11 @@ from train.tokenizer import grown
 
 def test_grown_decoder() -> None:
     torch.manual_seed(0)
-    saved = EmbeddedVQ(VQConfig(coarse=16, depth=2)).eval().requires_grad_(False)
+    saved = EmbeddedVQ(VQConfig(codes=512, coarse=16, depth=2)).eval().requires_grad_(False)
     vq = grown(saved)
     assert vq.config.coarse > saved.config.coarse
     assert vq.config.depth > saved.config.depth
+    assert vq.codebook.equal(saved.codebook.repeat(vq.config.codes // 512, 1))
     pixels = torch.rand(2, 3, 64, 64) * 2 - 1
     codes = saved.encode(pixels)
     assert vq.encode(pixels).equal(codes)

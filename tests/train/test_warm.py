@@ -10,14 +10,15 @@ import torch
 from tokenizers import Tokenizer
 
 from engine.models.embedded.infill import EmbeddedInfill
-from engine.models.embedded.networks import EmbeddedTarget, target_config
+from engine.models.embedded.networks import CODES, EmbeddedTarget, target_config
 from tests.train.conftest import SMALL
 from train import captions, warm
 from train.captions import build, load
 from train.warm import adapt, adapted, carried, resized, resized_slots, save_half
 
 LACKED = ("polar bear", "racing", "astronaut", "one", "pair", "stack", "three", "four")
-CORNER = SMALL | {"image_tokens": 16 * 16}  # the canvas of which today's is larger
+# The canvas of which today's is larger, and half of its codes.
+CORNER = SMALL | {"image_tokens": 16 * 16, "vocab_size": CODES // 2}
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +78,9 @@ def test_adapted_networks_do_what_they_did_in_the_corner(today: Tokenizer, old: 
     assert isinstance(filling, EmbeddedInfill)
     assert larger.config.image_tokens == filling.config.image_tokens == 400
     assert filling.next.weight[399].equal(network.next.weight[255])
+    for table in ("model.embed_tokens.weight", "lm_head.weight"):
+        copies = larger.state_dict()[table].chunk(2)
+        assert all(copy.equal(target.state_dict()[table]) for copy in copies)
     text, codes = "cat on green grass", torch.randint(0, 1024, (1, 1))
     hidden = []
     for model, tokenizer in ((target, old), (larger, today), (filling, today)):
@@ -100,7 +104,7 @@ def test_a_folder_is_adapted_once(tmp_path: Path, today, old, monkeypatch) -> No
     for part, kind in (("target", EmbeddedTarget), ("infill", EmbeddedInfill)):
         network = kind.from_pretrained(tmp_path / part)
         assert network.config.caption_vocab == today.get_vocab_size()
-        assert network.config.image_tokens == 400
+        assert (network.config.image_tokens, network.config.vocab_size) == (400, CODES)
     before = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
     monkeypatch.setattr(warm, "save_half", lambda *_: pytest.fail("nothing is to be adapted"))
     adapt(tmp_path)

@@ -20,6 +20,7 @@ from engine.models.supply.weights import fill, read_weights
 from engine.reader.scene import SIDE
 
 Network = TypeVar("Network", bound=PreTrainedModel)
+CODES = 2048  # of the codebook
 
 
 def read_network(kind: type[Network], folder: Path, dtype: torch.dtype) -> Network:
@@ -43,7 +44,7 @@ class VQConfig(PretrainedConfig):
 
     def __init__(
         self,
-        codes: int = 1024,
+        codes: int = CODES,
         code_dim: int = 8,
         coarse: int = 224,
         fine: int = 64,
@@ -143,7 +144,7 @@ class EmbeddedVQ(PreTrainedModel):
 def target_config(caption_vocab: int, **changes: int) -> LlamaConfig:
     """The embedded target's sizes: a Llama over 20 x 20 image codes after 17 caption slots."""
     sizes = {
-        "vocab_size": 1024,
+        "vocab_size": CODES,
         "hidden_size": 256,
         "intermediate_size": 704,
         "num_hidden_layers": 6,

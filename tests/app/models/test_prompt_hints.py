@@ -18,8 +18,8 @@ from app.models.prompt_hints import (
 )
 from engine.models.supply.card import WEIGHTS, Prompts
 from engine.reader.classes import class_names
-from engine.reader.reader import reader_of
-from engine.reader.scene import Layout
+from engine.reader.reader import SceneReader, reader_of
+from engine.reader.scene import COLOURS, Layout
 
 
 @given(st.text())
@@ -80,6 +80,19 @@ def test_a_surprise_is_a_prompt_of_words_that_the_model_knows() -> None:
     assert {scene.layout for scene in read} == set(Layout)
     assert len({scene.place for scene in read}) > 3
     assert any(len(set(scene.things)) < len(scene.things) for scene in read)
+
+
+def test_a_surprise_has_the_colours_and_sizes_that_the_model_knows(monkeypatch) -> None:
+    words = vocabulary(Prompts.SCENES)
+    words = words | {"coloured": set(words["glyphs"]) - {"man"}, "sizes": ["tiny", "huge"]}
+    monkeypatch.setattr("app.models.prompt_hints.vocabulary", lambda _: words)
+    reader = SceneReader(words)
+    read = [reader.read(surprise(Prompts.SCENES, Random(seed))) for seed in range(300)]
+    assert not any(reading.left_out for reading in read)
+    assert {size for reading in read if (size := reading.scene.size)} == {"tiny", "huge"}
+    assert {colour for reading in read for colour in reading.scene.colours} == {"", *COLOURS}
+    several = [reading.scene for reading in read if len(set(reading.scene.things)) > 1]
+    assert any(len(set(scene.colours)) > 2 for scene in several)
 
 
 def test_the_embedded_model_knows_the_examples() -> None:

@@ -9,14 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.reader.colours import oklab
 from engine.reader.names import Kind, phrase
 from engine.reader.prompt import read_words
-from engine.reader.reader import CONTRAST, Reading, SceneReader, describe, oklab
-from engine.reader.scene import PLACES, Layout, Scene
+from engine.reader.reader import CONTRAST, Reading, SceneReader, describe
+from engine.reader.scene import COLOURS, PLACES, SIZES, Layout, Scene
 from engine.reader.scene_names import SceneNames
-from engine.reader.words import ACTIVITIES, COLOURS, GROUNDS, OTHERS, SCENERY, THINGS
+from engine.reader.words import ACTIVITIES, GROUNDS, NOUN_COLOURS, OTHERS, SCENERY, THINGS
+from engine.reader.words import COLOURS as CALLED
+from engine.reader.words import SIZES as SIZED
 from train.colours import mean_colours
 from train.glyphs import names
+from train.paint import coloured, takes
 from train.scenes import GROUNDS as DRAWN
 
 COLOUR = mean_colours()
@@ -24,6 +28,8 @@ WORLD = {
     "glyphs": sorted(names()),
     "grounds": list(DRAWN),
     "places": list(PLACES),
+    "coloured": coloured(),
+    "sizes": list(filter(None, SIZES)),
     "colours": COLOUR,
     "layouts": [layout.value for layout in Layout],
 }
@@ -100,7 +106,14 @@ HAPPY, CORNER = "a happy cat above a bicycle on grass", "sun on red at the top l
         ("a guitarr on red", "reads: guitar on red"),
         ("a cat", "reads: cat on red lava"),  # a ground that is made up is named
         ("three cats and three cats on red", "reads: 4 × cat on red; not drawn: 2 × cat"),
-        ("a Big, big dog on red", "reads: dog on red; not drawn: Big"),
+        ("a Big, big dog on red", ""),
+        ("a big, tiny dog on red", "reads: huge dog on red; not drawn: tiny"),
+        ("two big dogs on red", "reads: 2 × dog on red; not drawn: big"),
+        ("a red cat on blue", ""),
+        ("a yelow cat on blue", "reads: yellow cat on blue"),
+        ("a blue apple and a blue heart on red", ""),
+        ("a red and blue man on green", "reads: man on green; not drawn: red, blue"),
+        ("five red dogs on blue", "reads: 4 × red dog on blue; not drawn: 1 × red dog"),
         ("cat, cat, dog on red at the left", "reads: 2 × cat and dog on red; not drawn: left"),
         ("a cat, a dog, a cat on red at night", "reads: cat, dog and cat on red; not drawn: night"),
         (f"{CORNER}, purring", f"reads: {CORNER}; not drawn: purring"),
@@ -146,16 +159,27 @@ def test_an_unnamed_ground_contrasts_with_every_thing() -> None:
 
 
 def scenes() -> st.SearchStrategy[Scene]:
-    """Scenes whose equal things stand one behind the other."""
-    thing, ground = st.sampled_from(WORLD["glyphs"]), st.sampled_from(WORLD["grounds"])
+    """Scenes whose equal things stand one behind the other; each thing in a colour that makes it
+    no other thing, or in its own."""
+    things = [
+        (name, colour)
+        for name in WORLD["glyphs"]
+        for colour in ("", *COLOURS)
+        if not colour or takes(name, colour)
+    ]
+    ground = st.sampled_from(WORLD["grounds"])
 
     def of(layout: Layout) -> st.SearchStrategy[Scene]:
         count = len(layout.squares)
-        things = st.lists(thing, min_size=count, max_size=count)
+        shown = st.lists(st.sampled_from(things), min_size=count, max_size=count).map(sorted)
         place = st.sampled_from(WORLD["places"] if count == 1 else ["centre"])
-        return st.builds(
-            lambda t, g, p: Scene(layout, tuple(sorted(t)), g, p), things, ground, place
-        )
+        size = st.sampled_from(list(SIZES) if count == 1 else [""])
+
+        def scene(shown, ground, place, size) -> Scene:
+            named, colours = zip(*shown, strict=True)
+            return Scene(layout, named, ground, place, colours, size)
+
+        return st.builds(scene, shown, ground, place, size)
 
     return st.sampled_from(Layout).flatmap(of)
 
@@ -164,6 +188,45 @@ def scenes() -> st.SearchStrategy[Scene]:
 def test_a_scene_in_words_is_read_as_that_scene(scene) -> None:
     reading = READER.read(describe(scene))
     assert (reading.scene, reading.left_out) == (scene, ())
+
+
+@pytest.mark.parametrize("colour", COLOURS)
+def test_a_coloured_thing_of_each_name_is_read(colour) -> None:
+    for name in coloured():
+        if takes(name, colour):
+            scene = Scene(Layout.ONE, (name,), "blue", "left", (colour,), "tiny")
+            assert READER.read(describe(scene)) == Reading(scene)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "text"),
+    [
+        ("red heart on blue", "red heart on blue"),
+        ("rotes Herz auf blau", "red heart on blue"),
+        ("grünes Herz auf blau", "green heart on blue"),
+        ("blauer Apfel auf rot", "blue apple on red"),
+        ("a black paper lantern on red", "black paper lantern on red"),
+        ("two blue cats and a dog on red", "2 × blue cat and dog on red"),
+        ("a big red cat on blue at the left", "huge red cat on blue at the left"),
+    ],
+)
+def test_a_scene_in_words(prompt, text) -> None:
+    assert describe(READER.read(prompt).scene) == text
+
+
+def test_a_model_of_no_colours_and_sizes_leaves_them_out() -> None:
+    plain = SceneReader({key: WORLD[key] for key in WORLD.keys() - {"coloured", "sizes"}})
+    reading = plain.read("a big blue cat on red")
+    assert reading == Reading(Scene(Layout.ONE, ("cat",), "red"), ("big", "blue"))
+    assert plain.read("un corazón verde sobre azul").left_out == ()
+
+
+def test_a_ground_contrasts_with_the_colour_of_a_thing() -> None:
+    for colour in COLOURS:
+        for name in ("cat", "automobile", "whale"):
+            ground = READER.read(f"{colour} {name}").scene.ground
+            near = sorted(apart(colour, each) for each in WORLD["grounds"])
+            assert apart(colour, ground) >= min(CONTRAST, near[-6])
 
 
 @pytest.mark.parametrize("prompt", ["2 × cat on red", "2x cats on red", "2 X Cat"])
@@ -175,13 +238,16 @@ def test_oklab() -> None:
     """Ottosson's worked values: white, and sRGB red."""
     assert oklab((255, 255, 255)) == pytest.approx((1, 0, 0), abs=1e-3)
     assert oklab((255, 0, 0)) == pytest.approx((0.628, 0.225, 0.126), abs=1e-3)
-    assert oklab((0, 0, 0)) == (0, 0, 0)
+    assert oklab((0, 0, 0)) == pytest.approx((0, 0, 0))
 
 
 def test_tables_name_what_the_model_knows() -> None:
     assert THINGS.keys() | ACTIVITIES.keys() | set(SCENERY.values()) <= set(WORLD["glyphs"])
-    assert GROUNDS.keys() | COLOURS | SCENERY.keys() <= set(WORLD["grounds"])
-    for name, words in (THINGS | GROUNDS).items():
+    assert GROUNDS.keys() | CALLED.keys() | SCENERY.keys() <= set(WORLD["grounds"])
+    assert CALLED.keys() - {"sky blue"} == set(COLOURS)
+    assert SIZED.keys() == set(WORLD["sizes"])
+    assert set(NOUN_COLOURS.values()) <= set(COLOURS)
+    for name, words in (*(THINGS | GROUNDS).items(), *CALLED.items(), *SIZED.items()):
         for word in filter(None, map(phrase, words.replace(";", ",").split(","))):
             meaning = NAMES.exact(word)
             assert meaning, word

@@ -1,0 +1,154 @@
+"""Things in other colours: a glyph's main colours turned to one of eleven, in Oklab (Ottosson
+2020), its shading kept.
+
+A glyph's main colours are those of one hue, its light greys or its dark ones, whichever is the
+largest part. `paint.toml` names the things that take no colour, and the main colours where the
+largest part is not what people mean. `python -m train.paint OUT.png NAME ..` draws things in all
+colours.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from engine.reader.colours import TO_LAB, TO_LMS, oklab, recoloured
+from engine.reader.scene import COLOURS, SIZES
+from train.glyphs import glyphs, names
+
+RGB = {  # of plain grounds, and of things
+    "red": (222, 56, 50),
+    "orange": (244, 144, 44),
+    "yellow": (250, 216, 76),
+    "green": (70, 164, 82),
+    "blue": (52, 120, 214),
+    "purple": (134, 84, 190),
+    "pink": (246, 158, 190),
+    "white": (248, 248, 246),
+    "grey": (150, 154, 160),
+    "black": (26, 28, 34),
+    "brown": (128, 86, 58),
+    "sky blue": (140, 204, 246),
+}
+CONTRAST = {"black": 0.6, "white": 0.6}  # of the shading that is kept
+SHADING = 0.85  # of other colours
+GREY = 0.045  # chroma below which a colour is grey
+BINS = 72  # of hues
+WIDE = np.deg2rad(40)  # how far from the main hue a colour may be
+_LISTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+MAIN: dict[str, str] = _LISTS["main"]
+
+
+@functools.cache
+def coloured() -> tuple[str, ...]:
+    """The names of the things that take a colour, in the order of all names."""
+    own = {*_LISTS["own"], *(n for n, heading in names().items() if heading in _LISTS["headings"])}
+    return tuple(sorted(names().keys() - own))
+
+
+@functools.cache
+def takes(name: str, colour: str) -> bool:
+    """Whether a thing can have this colour, and is no other thing in it."""
+    return name in coloured() and recoloured(name, colour, names()) == (name, colour)
+
+
+def to_rgb(lab: np.ndarray) -> np.ndarray:
+    """sRGB [.., 3] in 0..1 of Oklab [.., 3]; what lies outside is clipped."""
+    linear = (lab @ np.linalg.inv(TO_LAB).T) ** 3 @ np.linalg.inv(TO_LMS).T
+    linear = linear.clip(0, 1)
+    return np.where(linear <= 0.0031308, linear * 12.92, 1.055 * linear ** (1 / 2.4) - 0.055)
+
+
+def step(x: np.ndarray, low: float, high: float) -> np.ndarray:
+    """From 0 at `low` to 1 at `high`, smoothly."""
+    t = ((x - low) / (high - low)).clip(0, 1)
+    return t * t * (3 - 2 * t)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A glyph's pixels in Oklab [H, W, 3], and how much each belongs to the main colours [H, W]."""
+
+    lab: np.ndarray
+    main: np.ndarray
+
+
+@functools.cache
+def parts(name: str, size: str = "") -> Parts:
+    """Finds a thing's main colours: those that MAIN says, else the largest part."""
+    glyph, kind = glyphs(8 * SIZES[size])[name], MAIN.get(name, "")
+    alpha = glyph[..., 3]
+    lab = oklab(255 * (glyph[..., :3] / np.maximum(alpha, 1e-3)[..., None]).clip(0, 1))
+    light, chroma = lab[..., 0], np.hypot(lab[..., 1], lab[..., 2])
+    hue = np.arctan2(lab[..., 2], lab[..., 1])
+    grey = 1 - step(chroma, GREY - 0.02, GREY + 0.02)
+
+    def near(angle: float) -> np.ndarray:
+        far = np.abs((hue - angle + np.pi) % (2 * np.pi) - np.pi)
+        return (1 - grey) * (1 - step(far, WIDE, 1.5 * WIDE))
+
+    if kind in RGB:
+        found = near(float(np.arctan2(*oklab(RGB[kind])[:0:-1])))
+    elif kind == "all":
+        found = np.ones_like(alpha)
+    else:
+        bins = ((hue + np.pi) / (2 * np.pi) * BINS).astype(int) % BINS
+        rich = np.bincount(bins.flat, (alpha * (1 - grey) * chroma).flat, BINS)
+        reach = int(BINS * WIDE / (2 * np.pi))
+        around = sum(np.roll(rich, shift) for shift in range(-reach, reach + 1))
+        best = (np.argmax(around) + 0.5) * 2 * np.pi / BINS - np.pi
+        choices = {
+            "hue": near(float(best)),
+            "light": grey * step(light, 0.4, 0.6),
+            "dark": grey * (1 - step(light, 0.5, 0.7)),
+        }
+        found = choices.get(kind, max(choices.values(), key=lambda w: float((alpha * w).sum())))
+    return Parts(lab, found)
+
+
+@functools.cache
+def painted(name: str, colour: str = "", size: str = "") -> np.ndarray:
+    """A thing in one of COLOURS or, with none, in its own, of one of SIZES: premultiplied float32
+    RGBA [8 side, 8 side, 4]. Of its main colours lightness keeps its differences and chroma its
+    ratios."""
+    glyph = glyphs(8 * SIZES[size])[name]
+    if not colour:
+        return glyph
+    some, alpha = parts(name, size), glyph[..., 3]
+    weight = some.main * alpha
+    light, chroma = some.lab[..., 0], np.hypot(some.lab[..., 1], some.lab[..., 2])
+    total = max(float(weight.sum()), 1e-6)
+    middle, mean = float((light * weight).sum()) / total, float((chroma * weight).sum()) / total
+    aim = oklab(RGB[colour])
+    lightness = aim[0] + (light - middle) * CONTRAST.get(colour, SHADING)
+    rich = (chroma / mean).clip(0.6, 1.25) if mean > GREY else np.ones_like(chroma)
+    new = np.stack([lightness.clip(0.08, 0.985), aim[1] * rich, aim[2] * rich], -1)
+    rgb = to_rgb(some.lab + some.main[..., None] * (new - some.lab)).astype(np.float32)
+    return np.concatenate([rgb * alpha[..., None], alpha[..., None]], -1)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Draw things in all colours, a row each.")
+    parser.add_argument("out")
+    parser.add_argument("names", nargs="*", help="all that take a colour, if none is named")
+    args = parser.parse_args()
+    listed = args.names or coloured()
+    rows = [
+        np.concatenate([_on_grey(painted(name, colour)) for colour in ("", *COLOURS)], 1)
+        for name in listed
+    ]
+    Image.fromarray(np.concatenate(rows)).save(args.out)
+
+
+def _on_grey(glyph: np.ndarray) -> np.ndarray:
+    return ((glyph[..., :3] + (1 - glyph[..., 3:]) * 0.8) * 255 + 0.5).astype(np.uint8)
+
+
+if __name__ == "__main__":
+    main()
