@@ -18,7 +18,7 @@ from tools.judge.enumeration import enumerated, exactly, sequences
 from tools.judge.words import counterexample_lines
 
 KINDS = [*BUILT_IN.values(), *examples()]
-ROWS = [row for rows in tables(page("docs/verdicts.md")) for row in rows[1:]]
+ROWS = [row for rows in tables(page("docs/verdicts.md"))[:2] for row in rows[1:]]
 
 
 def case(kind: type[Decoder], words: str, settings: Settings) -> Case:
@@ -39,9 +39,9 @@ def test_every_decoder_is_there_and_why_of_each_example() -> None:
 
 @pytest.mark.parametrize("number", range(len(KINDS)), ids=[kind.name for kind in KINDS])
 def test_the_smallest_case_gives_what_is_written(number: int) -> None:
-    kind, (_, outcome, count, largest, words, settings, *numbers) = KINDS[number], ROWS[number]
+    kind, (_, outcome, count, pictures, words, settings, *numbers) = KINDS[number], ROWS[number]
     if not int(count):
-        assert largest.startswith("e = 10^")
+        assert ", e = 10^" in pictures
         return
     with exactly():
         if not words:
@@ -52,7 +52,6 @@ def test_the_smallest_case_gives_what_is_written(number: int) -> None:
         _, _, p, other = first_difference(found)
     assert outcome == Outcome.CHANGED.value
     assert [f"{value:.4f}" for value in (found.variation, p, other)] == numbers
-    assert float(largest) >= float(numbers[0])
 
 
 def test_the_readme_shows_what_the_command_says_of_the_wrong_rule() -> None:

@@ -20,7 +20,7 @@ EXAMPLES = ROOT / "examples" / "decoders"
 PAGE = ROOT / "docs" / "verdicts.md"
 
 TITLES = (
-    *("decoder", "verdict", "joint distributions", "largest TV", "smallest counterexample"),
+    *("decoder", "verdict", "joint distributions", "sampled pictures", "smallest counterexample"),
     *("settings", "TV", "p", "found"),
 )
 
@@ -46,21 +46,21 @@ def settings_of(kind: type[Settings], text: str) -> Settings:
 
 def cells(kind: type[Decoder], verdict: Verdict) -> list[str]:
     """Of a decoder's row."""
-    example = verdict.counterexample
-    head = [kind.title, verdict.outcome.value, str(len(verdict.cases))]
+    example, drawn = verdict.counterexample, verdict.samples
+    pictures = f"{drawn.pictures:,}" if drawn else "0"
+    if drawn and verdict.outcome is Outcome.CHANGED:
+        pictures += f", e = 10^{drawn.log10_e:.0f}"
+    head = [kind.title, verdict.outcome.value, str(len(verdict.cases)), pictures]
     if example is not None:
         return [
             *head,
-            f"{verdict.total_variation:.4f}",
             example.model,
             settings_text(kind.Settings, dict(example.settings)),
             f"{example.total_variation:.4f}",
             f"{example.p:.4f}",
             f"{example.found:.4f}",
         ]
-    if verdict.outcome is Outcome.CHANGED and verdict.samples:
-        return [*head, f"e = 10^{verdict.samples.log10_e:.0f}", *[""] * 5]
-    return [*head, "0", *[""] * 5]
+    return [*head, *[""] * 5]
 
 
 def table(kinds: list[type[Decoder]]) -> str:
@@ -76,10 +76,10 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def main() -> None:
-    """Writes the two tables anew; the words of the page are its own."""
+    """Writes the first two tables anew; the words of the page are its own."""
     made = iter([table(list(BUILT_IN.values())), table(examples())])
     text = re.sub(
-        r"(?:^\|.+\n)+", lambda _: next(made), PAGE.read_text("utf-8"), flags=re.MULTILINE
+        r"(?:^\|.+\n)+", lambda _: next(made), PAGE.read_text("utf-8"), count=2, flags=re.MULTILINE
     )
     PAGE.write_text(text, "utf-8")
 

@@ -25,6 +25,9 @@ def verdict(kind: type[Decoder], outcome: Outcome = Outcome.LOSSLESS, **more: An
         "counterexample": None,
         "shift": None,
         "samples": None,
+        "coverage": None,
+        "unseen": (),
+        "stopped": False,
         "checks": (),
         "tokens_a_pass": {},
     }

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from engine.decoders.base import Badge, Decoder
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 MOST_BYTES = 8 * 2**20  # of a file that is read
 
 log = logging.getLogger(__name__)
@@ -140,23 +140,67 @@ class Check(_Part):
     words: str
 
 
-class Samples(_Part):
-    """What was sampled where not every outcome can be enumerated: why, how many pictures, and
-    e: the chance of sampling so unlikely a set of pictures from vanilla AR's distribution is at
-    most 1 / e (Ville's inequality)."""
+class SampledModel(_Part):
+    """Pictures of one model, in words, with some settings; the decoder's passes; and e, as in
+    Samples."""
 
-    why: str
+    model: str
+    settings: Mapping[str, Value]
     pictures: int
+    passes: int
     log10_e: float
+
+
+class Samples(_Part):
+    """What was sampled, of models too large to enumerate. The chance that e, the largest of the
+    models' divided by their number, is so large for vanilla AR's own pictures is at most 1 / e
+    (Ville's inequality). One of so many `statistics` of the first model, with the defaults, shows a
+    difference of `deviation` in an eighth of a single token's ranks with probability 0.99, and of
+    `pooled` in one of all tokens'; 0 where the test ended before."""
+
+    models: tuple[SampledModel, ...]
+    log10_e: float
+    statistics: int
+    deviation: float
+    pooled: float
+
+    @property
+    def pictures(self) -> int:
+        return sum(each.pictures for each in self.models)
+
+    @property
+    def passes(self) -> int:
+        return sum(each.passes for each in self.models)
+
+
+class Reached(_Part):
+    """What passes did: the statuses of committed tokens, the most tokens that one committed, and
+    the most passes that a picture took."""
+
+    statuses: tuple[str, ...]
+    committed: int
+    passes: int
+
+
+class Coverage(_Part):
+    """What was reached where every outcome was enumerated, and where pictures were sampled, in
+    which a draft waited for `age` passes at most. `idle`: the lines of the decoder's file that no
+    sampled picture ran."""
+
+    enumerated: Reached
+    sampled: Reached
+    age: int
+    idle: tuple[int, ...]
 
 
 class Verdict(_Part):
     """What was found of one decoder. `claim`: its author's badge. `cases`: the joint distributions
     that were enumerated, from `runs` outcomes of a pass; `difference`: the largest between the
     probabilities of a sequence; `left_out`: models that took too long, in words. `tokens_a_pass`:
-    expected, by decoder, on the same small model."""
+    expected, by decoder, on the same small model. `unseen`: why not every outcome could be
+    enumerated, in words; `stopped`: somebody ended it before its end."""
 
-    format: Literal[1] = FORMAT
+    format: Literal[2] = FORMAT
     version: str
     decoder: str
     title: str
@@ -170,6 +214,9 @@ class Verdict(_Part):
     counterexample: Counterexample | None
     shift: Shift | None
     samples: Samples | None
+    coverage: Coverage | None
+    unseen: tuple[str, ...]
+    stopped: bool
     checks: tuple[Check, ...]
     tokens_a_pass: Mapping[str, float]
 
@@ -184,13 +231,14 @@ class Verdict(_Part):
         than was found."""
         by = f"by Photo Finish {self.version}"
         found = f"in {len(self.cases)} exact joint distributions"
+        sampled = f", nor in {self.samples.pictures:,} sampled pictures" if self.samples else ""
         if self.total_variation:
             seen = f"by a total variation of up to {self.total_variation:.3g} on small models"
         else:
             seen = "as sampled pictures show"
         sentence = {
             Outcome.IDENTICAL: f"Judged {by}: vanilla AR's very picture; {found} no difference.",
-            Outcome.LOSSLESS: f"Judged {by}: {found} no difference from vanilla AR's.",
+            Outcome.LOSSLESS: f"Judged {by}: {found} no difference from vanilla AR's{sampled}.",
             Outcome.CHANGED: f"Judged {by}: another distribution than vanilla AR's, {seen}.",
             Outcome.OPEN: f"Judged {by}: no difference was found, and none is excluded.",
             Outcome.BROKEN: f"Judged {by}: it does not decode as a lane must.",
@@ -258,7 +306,11 @@ def _read(path: Path) -> tuple[Verdict, ...]:
             raise ValueError(f"it has more than {MOST_BYTES // 2**20} MB")
         return VerdictFile.model_validate_json(path.read_bytes()).verdicts
     except (OSError, ValueError) as error:
-        why = "it is not of this version" if isinstance(error, ValidationError) else error
+        why = (
+            "it is of another version: judge it again"
+            if isinstance(error, ValidationError)
+            else error
+        )
         log.warning("The verdict %s is left out: %s.", path, why)
         return ()
 

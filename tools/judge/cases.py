@@ -27,7 +27,8 @@ from tools.judge.toys import Toy
 # Runs of a pass's verification, of which a slow processor takes some 300 a second: what is judged
 # does not depend on how fast it is.
 RUNS_A_CASE = 2500
-RUNS_SMALL, RUNS_LARGER = 5000, 500  # of one model; its first settings are judged beyond that
+# Of one model; its first settings are judged beyond that.
+RUNS_SMALL, RUNS_CHOICES, RUNS_LARGER = 5000, 6000, 500
 
 
 @dataclass(frozen=True)
@@ -78,8 +79,11 @@ def enumerate_on(
     # Of a decoder that draws several rows at once most settings differ where there are several.
     small, runs = standard in SMALL or (kind.whole_only and min(model.grid) > 1), 0
     distinct = _distinct(every, max(plan.length, model.vocab_size))
-    for settings in (distinct[0], *_from(distinct[1:], 0 if small else number)):
-        if runs >= (RUNS_SMALL if small else RUNS_LARGER):
+    tried, most = _from(distinct[1:], 0 if small else number), RUNS_SMALL if small else RUNS_LARGER
+    if standard.choices:
+        tried, most = (each for each in distinct[1:] if _has_default_numbers(each)), RUNS_CHOICES
+    for settings in (distinct[0], *tried):
+        if runs >= most:
             break
         try:
             found = enumerated(kind(model, settings, plan=plan), RUNS_A_CASE)
@@ -112,6 +116,22 @@ class Cases:
         first = [case for case in some if case.standard is some[0].standard]
         return min(first, key=lambda case: case.found.runs)
 
+    @property
+    def differs(self) -> bool:
+        return any(case.differs for case in self.done)
+
+    def uncovered(self, every: Sequence[Settings]) -> list[Settings]:
+        """Settings, as few as one finds at once, that have every value of a knob which no case
+        has."""
+        left = {held for settings in every for held in _values(settings)}
+        left -= {held for case in self.done for held in _values(case.settings)}
+        found = list[Settings]()
+        while left:
+            best = max(every, key=lambda settings: len(left & _values(settings)))
+            found.append(best)
+            left -= _values(best)
+        return found
+
     def add(
         self,
         number: int,
@@ -140,6 +160,18 @@ def _distinct(every: Sequence[Settings], size: int) -> list[Settings]:
         whole = (min(v, size + 1) if type(v) is int else v for v in values)
         found.setdefault(tuple(whole), settings)
     return list(found.values())
+
+
+def _has_default_numbers(settings: Settings) -> bool:
+    return all(
+        getattr(settings, name) == default
+        for name, _, default in knobs(type(settings))
+        if type(default) in (int, float)
+    )
+
+
+def _values(settings: Settings) -> set[tuple[str, object]]:
+    return {(name, getattr(settings, name)) for name, _, _ in knobs(type(settings))}
 
 
 def _from(settings: Sequence[Settings], turn: int) -> Iterator[Settings]:

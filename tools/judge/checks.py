@@ -123,8 +123,9 @@ def _repeats(kind: type[Decoder], settings: Settings) -> Check:
         same,
         "repeats",
         "One seed gives one picture, step for step.",
-        "One seed gives other pictures from run to run: it draws from a global generator. Numbers"
-        " of `state.uniform` and `state.gumbel` belong to the seed.",
+        "One seed gives other pictures from run to run: it draws from a global generator, or keeps"
+        " something from picture to picture. Numbers of `state.uniform` and `state.gumbel` belong"
+        " to the seed.",
         "With global generators in another state it raises an error",
     )
 

@@ -18,6 +18,8 @@ from tools.judge.judge import judge
 from tools.judge.words import in_words
 from visualize.figures.counterexample import counterexample_svg
 
+INTERRUPTED = 130  # status, as a shell has it
+
 
 def add_judge_command(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
@@ -31,16 +33,21 @@ def add_judge_command(parser: argparse.ArgumentParser) -> None:
 
 
 def run_judge(args: argparse.Namespace) -> None:
-    """Exits with 1 where a decoder does not keep what its badge says."""
+    """Exits with 1 where a decoder does not keep what its badge says, and with 130 where it was
+    interrupted: then it says what was known, and writes nothing."""
     try:
         decoders = _decoders(args.decoder)
     except DecoderError as error:
         args.parser.error(str(error))
     processes = min(2, processors()) if "fork" in get_all_start_methods() else 1
-    verdicts = [judge(decoder, _progress, processes) for decoder in decoders]
+    verdicts = list[Verdict]()
+    for decoder in decoders:
+        verdicts.append(judge(decoder, _progress, processes))
+        if stopped := verdicts[-1].stopped:
+            break
     _progress("")
     source = source_of(decoders[0])
-    if source is not None and decoders[0].name not in BUILT_IN:
+    if source is not None and decoders[0].name not in BUILT_IN and not stopped:
         try:
             written = [write_verdicts(source, verdicts), *_draw(source, verdicts)]
             say(f"written: {', '.join(map(str, written))}", sys.stderr)
@@ -50,7 +57,7 @@ def run_judge(args: argparse.Namespace) -> None:
         say(VerdictFile(verdicts=tuple(verdicts)).model_dump_json(indent=1))
     else:
         say("\n\n".join(map(in_words, verdicts)))
-    sys.exit(0 if all(map(_kept, verdicts)) else 1)
+    sys.exit(INTERRUPTED if stopped else 0 if all(map(_kept, verdicts)) else 1)
 
 
 def _decoders(which: str) -> list[type[Decoder]]:

@@ -66,19 +66,27 @@ class Node:
 @dataclass
 class Enumeration:
     """`joint`: whole sequences; `seen`: of how many steps of a decode something is true, on
-    average; `passes`: expected forward passes; `misrecorded`: of windows with one draft, the
-    largest difference between the probability that it is accepted and the one that is recorded."""
+    average; `passes`: expected forward passes, `most_passes` those of the longest decode, and
+    `most_committed` the tokens of the pass that commits most; `misrecorded`: of windows with one
+    draft, the largest difference between the probability that it is accepted and the one that is
+    recorded."""
 
     joint: Joint = field(default_factory=lambda: defaultdict(float))
     seen: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     runs: int = 0
     passes: float = 0.0
+    most_passes: int = 0
+    most_committed: int = 0
+    statuses: set[str] = field(default_factory=set)
     misrecorded: float = 0.0
 
     def count(self, chance: float, window: Window, v: Verification, state: DecodeState) -> None:
         self.runs += 1
         count, path = len(state.path), state.path
         status = Status(int(v.status[count - 1]))
+        self.most_committed = max(self.most_committed, count)
+        statuses = settled(v.status)[:count].tolist()
+        self.statuses |= {Status(value).name.lower() for value in set(statuses)}
         leaves = [i for i, row in enumerate(path) if row != i]
         drafted = window.nodes is not None or len(window.drafts) > 1
         committed = torch.arange(state.frontier - count, state.frontier)
@@ -191,6 +199,7 @@ def walked(walk: Walk) -> Enumeration:
                     else:
                         following[key] = after
             nodes, step = list(following.values()), step + 1
+            walk.found.most_passes = step
         if known == again:
             decode_again(walk.decoder, walk.paths, walk.noise.numbers)
             return walk.found

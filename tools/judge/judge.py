@@ -6,11 +6,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from functools import cache
-from multiprocessing import get_context
-
-import torch
 
 from engine.core import Plan
 from engine.decoders.ar import VanillaAR
@@ -38,19 +34,17 @@ from tools.judge.cases import (
     enumerate_on,
     standard_toys,
 )
-from tools.judge.checks import SEEDS, check, global_numbers, pictures
+from tools.judge.checks import SEEDS, check, pictures
 from tools.judge.choices import NotEnumerable
 from tools.judge.corners import settings_to_judge
 from tools.judge.counterexample import counterexample, true_shift
 from tools.judge.enumeration import CLOSE, TooManyOutcomes, enumerated, exactly
-from tools.judge.sampling import rejects, sampled_until_caught
+from tools.judge.larger import Drawn, coverage_of, sample_larger, samples_of
+from tools.judge.sampling import rejects
 from tools.judge.shift import recorded_shift
-from tools.judge.standard import four_codes
 from tools.judge.toys import Toy
+from tools.judge.workers import JUDGED, Work, workers
 
-PICTURES = 5000  # sampled at most where the outcomes cannot be enumerated
-SAMPLED_SETTINGS = 5
-MOST_LOG10_E = 999.0  # that of an impossible picture is infinite
 # Decoders whose expected tokens a pass are given beside a decoder's own.
 BESIDE: dict[str, tuple[type[WindowDecoder], Settings]] = {
     "SJD": (SJD, SJD.Settings(window=4)),
@@ -63,40 +57,36 @@ BESIDE: dict[str, tuple[type[WindowDecoder], Settings]] = {
 def judge(
     kind: type[Decoder], progress: Callable[[str], None] = lambda line: None, processes: int = 1
 ) -> Verdict:
-    """The verdict. `progress(message)` is called from time to time."""
+    """The verdict. `progress(message)` is called from time to time. Cheap tests come first, and one
+    that shows another distribution is the last. An interrupt ends it with what is known so far."""
     every = settings_to_judge(kind.Settings)
     checks = check(kind, every[0])
-    cases, samples = Cases(), None
+    cases, sampled, stopped = Cases(), list[Drawn](), False
     example, shift, tokens = None, None, dict[str, float]()
     if checks[0].passed:
-        if not all(each.passed for each in checks if each.name == "repeats"):
-            cases.not_enumerable["it draws from a global generator"] = None
-        elif issubclass(kind, WindowDecoder):
-            with exactly():
-                _enumerate(cases, kind, every, progress, processes)
-                if cases.hidden:  # what was enumerated is not what it decodes
-                    cases = Cases(not_enumerable=cases.not_enumerable)
-                if cases.done:
-                    smallest = cases.smallest
-                    example = counterexample(kind, smallest) if smallest.differs else None
-                    shift = _shift(kind, smallest)
-                    tokens = _tokens_a_pass(kind, every[0])
-                    checks.append(_acceptance(cases.done))
-        else:
-            cases.not_enumerable["it is no WindowDecoder, whose passes can be taken one by one"] = (
-                None
-            )
-        if cases.not_enumerable:
-            progress("sampled pictures")
-            samples = _sampled(kind, every, cases)
-    source = source_of(kind)
+        repeats = all(each.passed for each in checks if each.name == "repeats")
+        try:
+            with exactly(), workers(kind, every, processes) as work:
+                _enumerate(cases, kind, repeats, progress, work)
+                if not cases.differs:
+                    sample_larger(sampled, kind, every, cases, progress, work)
+        except KeyboardInterrupt:
+            stopped = True
+        with exactly():
+            if cases.done and issubclass(kind, WindowDecoder):
+                smallest = cases.smallest
+                example = counterexample(kind, smallest) if smallest.differs else None
+                shift = _shift(kind, smallest)
+                tokens = _tokens_a_pass(kind, every[0])
+                checks.append(_acceptance(cases.done))
+    source, samples = source_of(kind), samples_of(sampled, every)
     return Verdict(
         version=version(),
         decoder=kind.name,
         title=kind.title,
         claim=kind.badge.value,
         digest=digest_of(source) if source else "",
-        outcome=_outcome(kind, every, checks, cases, samples),
+        outcome=_outcome(kind, every, checks, cases, samples, stopped),
         cases=tuple(
             CaseVerdict(
                 model=case.standard.name,
@@ -111,43 +101,39 @@ def judge(
         counterexample=example,
         shift=shift,
         samples=samples,
+        coverage=coverage_of(kind, cases, sampled) if sampled else None,
+        unseen=tuple(cases.not_enumerable),
+        stopped=stopped,
         checks=tuple(checks),
         tokens_a_pass=tokens,
     )
 
 
 def _enumerate(
-    cases: Cases,
-    kind: type[WindowDecoder],
-    every: Sequence[Settings],
-    progress: Callable[[str], None],
-    processes: int,
+    cases: Cases, kind: type[Decoder], repeats: bool, progress: Callable[[str], None], work: Work
 ) -> None:
-    numbers = [n for n, (standard, *_) in enumerate(standard_toys()) if standard.suits(kind)]
-    if processes > 1:
-        # Forked, for a class that only this process has loaded.
-        with ProcessPoolExecutor(processes, get_context("fork"), _begin, (kind, every)) as pool:
-            results = pool.map(_enumerated, numbers)
-            for number, found in zip(numbers, results, strict=True):
-                progress(standard_toys()[number][0].words)
-                cases.add(number, kind, found)
+    """The small models, smallest first, up to the first that differs."""
+    if not repeats:
+        cases.not_enumerable["one seed gives other pictures from run to run"] = None
         return
-    for number in numbers:
-        progress(standard_toys()[number][0].words)
-        cases.add(number, kind, enumerate_on(number, kind, every))
-
-
-_JUDGED: list[tuple[type[WindowDecoder], Sequence[Settings]]] = []  # of a forked process
-
-
-def _begin(kind: type[WindowDecoder], every: Sequence[Settings]) -> None:
-    torch.set_num_threads(1)  # threads of before the fork are not there
-    _JUDGED[:] = [(kind, every)]
+    if not issubclass(kind, WindowDecoder):
+        why = "it is no WindowDecoder, whose passes can be taken one by one"
+        cases.not_enumerable[why] = None
+        return
+    numbers = [n for n, (standard, *_) in enumerate(standard_toys()) if standard.suits(kind)]
+    for at, (number, found) in enumerate(zip(numbers, work(_enumerated, numbers), strict=True), 1):
+        progress(f"every outcome, {at} of {len(numbers)}: {standard_toys()[number][0].words}")
+        cases.add(number, kind, found)
+        if cases.hidden:  # what was enumerated is not what it decodes
+            cases.done.clear()
+            return
+        if cases.differs:
+            return
 
 
 def _enumerated(number: int) -> list[tuple[Settings, EnumerationResult]]:
     with exactly():
-        return list(enumerate_on(number, *_JUDGED[0]))
+        return list(enumerate_on(number, *JUDGED[0]))
 
 
 def _outcome(
@@ -156,14 +142,14 @@ def _outcome(
     checks: Sequence[Check],
     cases: Cases,
     samples: Samples | None,
+    stopped: bool,
 ) -> Outcome:
+    """Nothing is said to be lossless that was not enumerated, sampled, and seen to its end."""
     if not checks[0].passed:
         return Outcome.BROKEN
-    if any(case.differs for case in cases.done):
+    if cases.differs or (samples is not None and rejects(samples.log10_e * math.log(10))):
         return Outcome.CHANGED
-    if samples is not None and rejects(samples.log10_e * math.log(10)):
-        return Outcome.CHANGED
-    if not cases.done:
+    if stopped or not cases.done:
         return Outcome.OPEN
     return Outcome.IDENTICAL if _identical(kind, every) else Outcome.LOSSLESS
 
@@ -177,33 +163,6 @@ def _identical(kind: type[Decoder], every: Sequence[Settings]) -> bool:
                 if kind(model, settings, plan=plan).generate("", seed) != expected:
                     return False
     return True
-
-
-def _sampled(kind: type[Decoder], every: Sequence[Settings], cases: Cases) -> Samples:
-    """Of four codes with the defaults; where nothing could be enumerated, of a square of two codes
-    with other settings too, until the test rejects. e is at most the mean of theirs, which is one.
-    """
-    noise, square = four_codes(), Toy((2, 2), 2)
-    drawn = [(noise, noise.plan, every[0])]
-    if kind.infills:
-        drawn = [(model, plan, every[0]) for model, plan in pictures(kind)]
-    elif not cases.done:
-        drawn += [(square, square.plan, settings) for settings in every[:SAMPLED_SETTINGS]]
-    count, log_e, models = 0, -math.inf, len(drawn)
-    for model, plan, settings in drawn:
-        decoder = kind(model, settings, plan=plan)
-        place = [plan.slots.index(slot) for slot in decoder.plan.slots]
-        joint = {
-            tuple(tokens[at] for at in place): chance
-            for tokens, chance in model.joint_distribution(plan).items()
-        }
-        with global_numbers(0):
-            more, found = sampled_until_caught(decoder, joint, PICTURES // models, tests=models)
-        count, log_e = count + more, max(log_e, found - math.log(models))
-        if rejects(log_e):
-            break
-    why = "; ".join(cases.not_enumerable)
-    return Samples(why=why, pictures=count, log10_e=min(log_e / math.log(10), MOST_LOG10_E))
 
 
 def _shift(kind: type[WindowDecoder], case: Case) -> Shift:

@@ -1,4 +1,5 @@
-"""The small models on which decoders are judged, smallest first."""
+"""The models on which decoders are judged: small ones, smallest first, of which every outcome is
+enumerated, and larger ones, of which pictures are sampled."""
 
 from __future__ import annotations
 
@@ -17,13 +18,14 @@ from tools.judge.toys import InfillToy, Toy
 
 @dataclass(frozen=True, slots=True)
 class StandardToy:
-    """A small model: its name, what it is in words, and how it is made. `infilling`: what of its
-    picture is filled in."""
+    """A model: its name, what it is in words, and how it is made. `infilling`: what of its picture
+    is filled in; `choices`: every choice of a knob is enumerated on it, with default numbers."""
 
     name: str
     words: str
     make: Callable[[], Toy]
     infilling: Infilling | None = None
+    choices: bool = False
 
     def build(self) -> tuple[Toy, Plan]:
         model, plan = planned(self.make(), self.infilling)
@@ -111,6 +113,14 @@ def sure() -> Toy:
     return model
 
 
+def lively(grid: tuple[int, int], codes: int, sampling: Sampling, *, forced: bool = False) -> Toy:
+    """Half of its drafts pass, so that many in a row do now and then."""
+    model = Toy(grid, codes, forced=forced)
+    model.logits *= 0.7
+    model.sampling = sampling
+    return model
+
+
 def half_filled(order: str) -> tuple[Callable[[], Toy], Infilling]:
     mask = (True, False, True, True, False, True)
     known = (0, 1, 0, 0, 1, 0)
@@ -168,6 +178,7 @@ LARGER = (
         "six",
         "six tokens of two codes in a row, the first two certain",
         lambda: certain_first(6, [1.0, 0.0], [0.3, 0.7], [1.0, 0.0]),
+        choices=True,
     ),
     StandardToy(
         "four codes",
@@ -185,6 +196,38 @@ LARGER = (
 )
 
 
-def four_codes() -> Toy:
-    """Sampled alone: of the Gumbel noise of four codes no outcome is an interval."""
-    return crafted([1.0, 0, 0, 0], [0, 0.75, 0, 0.25], [0.5, 0.5, 0, 0])
+SAMPLED = (
+    StandardToy(
+        "sixteen",
+        "sixteen tokens of eight codes in a row",
+        lambda: lively((1, 16), 8, Sampling(guidance=1.0, top_k=0)),
+    ),
+    StandardToy(
+        "64 codes",
+        "twelve tokens of 64 codes in a row, top-k 24",
+        lambda: lively((1, 12), 64, Sampling(guidance=1.0, top_k=24)),
+    ),
+    StandardToy(
+        "two lines",
+        "two lines of seven tokens of five codes, each with a forced end, top-p 0.8, temperature"
+        " 1.3",
+        lambda: lively(
+            (2, 7), 5, Sampling(guidance=1.0, top_k=0, top_p=0.8, temperature=1.3), forced=True
+        ),
+    ),
+    # Of the Gumbel noise of four codes no outcome is an interval.
+    StandardToy(
+        "four of Gumbel",
+        "three tokens of four codes in a row, few of them possible",
+        lambda: crafted([1.0, 0, 0, 0], [0, 0.75, 0, 0.25], [0.5, 0.5, 0, 0]),
+    ),
+    *(
+        StandardToy(
+            f"ten filled in, {order}",
+            f"ten cells of twelve filled in, in {order} order",
+            lambda: InfillToy((3, 4), 2, seed=3),
+            Infilling.of_mask([0] * 12, [cell not in (5, 8) for cell in range(12)], order),
+        )
+        for order in ("raster", "spread")
+    ),
+)

@@ -143,17 +143,21 @@ class Toy(ImageModel):
         kept = p.masked_fill(likelier >= self.sampling.top_p, 0)
         return kept / kept.sum()
 
+    def conditional(self, plan: Plan, tokens: Sequence[int]) -> Tensor:
+        """Return p [V] of the position of a plan that these tokens stand before."""
+        return self.distribution(tokens)
+
     def joint_distribution(self, plan: Plan | None = None) -> dict[tuple[int, ...], float]:
-        """Every whole sequence, forced ids included, with its exact probability."""
-        probabilities = {}
-        free = [i for i, token in enumerate(self.forced_ids.tolist()) if token < 0]
+        """Every whole sequence of a plan, forced ids included, with its exact probability."""
+        plan, probabilities = plan or self.plan, {}
+        free = [i for i, token in enumerate(plan.forced) if token < 0]
         for codes in itertools.product(range(self.vocab_size), repeat=len(free)):
-            sequence = self.forced_ids.tolist()
+            sequence = list(plan.forced)
             for i, code in zip(free, codes, strict=True):
                 sequence[i] = code
             chance = 1.0
             for i in free:
-                chance *= float(self.distribution(sequence[:i])[sequence[i]])
+                chance *= float(self.conditional(plan, sequence[:i])[sequence[i]])
             probabilities[tuple(sequence)] = chance
         return probabilities
 
@@ -252,18 +256,10 @@ class InfillToy(Toy):
         rows = zip(ctx.paths, asked, strict=True)
         return torch.stack([self.logits_of(ctx.plan, path, target) for path, target in rows])
 
-    def joint_distribution(self, plan: Plan | None = None) -> dict[tuple[int, ...], float]:
-        """Every filling, in the order of its positions, with its exact probability."""
-        if plan is None or plan.infilling is None:
-            return super().joint_distribution(plan)
-        joint = {}
-        for tokens in itertools.product(range(self.vocab_size), repeat=plan.length):
-            chance = 1.0
-            for i, token in enumerate(tokens):
-                logits = self.logits_of(plan, tokens[:i], i)
-                chance *= float(torch.softmax(logits.double(), -1)[token])
-            joint[tokens] = chance
-        return joint
+    def conditional(self, plan: Plan, tokens: Sequence[int]) -> Tensor:
+        if plan.infilling is None:
+            return super().conditional(plan, tokens)
+        return torch.softmax(self.logits_of(plan, tokens, len(tokens)).double(), -1)
 
     def logits_at(self, codes: Sequence[int], cell: int) -> Tensor:
         """Of a cell, given the codes of all, MASKED where they are not known."""

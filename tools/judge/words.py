@@ -9,8 +9,10 @@ from engine.decoders.base import Badge
 from engine.decoders.verdict import (
     CaseVerdict,
     Counterexample,
+    Coverage,
     Outcome,
     Pass,
+    Samples,
     Verdict,
     settings_in_words,
 )
@@ -57,13 +59,14 @@ def _lines(verdict: Verdict) -> Iterator[str]:
         yield from _sound_settings(verdict.cases)
     if verdict.left_out:
         yield f"  Too large to enumerate: {len(verdict.left_out)}, such as {verdict.left_out[0]}."
+    for why in verdict.unseen:
+        yield f"  Not every outcome can be enumerated: {why}."
     if verdict.samples:
-        samples = verdict.samples
-        yield f"  Not everything can be enumerated: {samples.why}."
-        yield (
-            f"  {samples.pictures:,} pictures, sampled: e = 10^{samples.log10_e:.1f} against"
-            " vanilla AR's distribution (10^7 and more says that it is another)."
-        )
+        yield from _samples(verdict.samples)
+    if verdict.coverage:
+        yield from _coverage(verdict.coverage)
+    if verdict.stopped:
+        yield "  It was stopped: this is what was known by then."
     if verdict.shift:
         recorded = verdict.shift.recorded
         yield (
@@ -80,6 +83,43 @@ def _lines(verdict: Verdict) -> Iterator[str]:
     if verdict.counterexample:
         yield ""
         yield from counterexample_lines(verdict.counterexample)
+
+
+def _samples(samples: Samples) -> Iterator[str]:
+    """What was sampled, and how strong that is."""
+    models = list(dict.fromkeys(each.model for each in samples.models))
+    settings = {settings_in_words(each.settings) for each in samples.models}
+    yield (
+        f"  {samples.pictures:,} sampled pictures of {len(models)} larger models, {len(settings)}"
+        f" settings, {samples.passes:,} passes: e = 10^{samples.log10_e:.1f} (10^7 and more says"
+        " that they are not vanilla AR's)."
+    )
+    if samples.statistics:
+        yield (
+            f"  Of {samples.statistics} statistics of {models[0]} one of a single token shows, with"
+            f" probability 0.99, a deviation of {samples.deviation:.2f} in an eighth of its ranks,"
+            f" and one of all tokens a deviation of {samples.pooled:.3f}."
+        )
+
+
+def _coverage(coverage: Coverage) -> Iterator[str]:
+    """What was reached, and by which layer alone."""
+    proved, drawn = coverage.enumerated, coverage.sampled
+    if proved.passes and drawn.committed > proved.committed:
+        yield (
+            f"  Where every outcome was enumerated a pass never committed more than"
+            f" {proved.committed} tokens: what more do, up to {drawn.committed}, was only sampled."
+        )
+    if proved.passes and drawn.passes > proved.passes:
+        yield (
+            f"  Nor did a picture take more than {proved.passes} passes there, and"
+            f" {drawn.passes} here; drafts waited for up to {coverage.age}."
+        )
+    if alone := sorted(set(drawn.statuses) - set(proved.statuses)):
+        yield f"  Only sampled: tokens that were {', '.join(alone)}."
+    if coverage.idle:
+        lines = ", ".join(map(str, coverage.idle))
+        yield f"  No sampled picture ran line {lines} of its file."
 
 
 def _sound_settings(cases: tuple[CaseVerdict, ...]) -> Iterator[str]:

@@ -17,6 +17,7 @@ from engine.decoders.outside import classes_of
 from engine.decoders.verdict import (
     MOST_BYTES,
     Outcome,
+    SampledModel,
     Samples,
     VerdictFile,
     verdict_on,
@@ -73,8 +74,8 @@ def test_a_verdict_on_another_text_is_none(file: Path, rule: type[Decoder], capl
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("{", "it is not of this version"),
-        ('{"verdicts": [{"outcome": "lossless"}]}', "it is not of this version"),
+        ("{", "it is of another version: judge it again"),
+        ('{"verdicts": [{"outcome": "lossless"}]}', "it is of another version: judge it again"),
         (" " * (MOST_BYTES + 1), "it has more than 8 MB"),
     ],
 )
@@ -151,7 +152,8 @@ def test_a_claim_that_does_not_hold_is_denied(
 
 
 def test_a_difference_that_only_samples_show_has_no_total_variation(rule: type[Decoder]) -> None:
-    samples = Samples(why="it is no WindowDecoder", pictures=4096, log10_e=9.0)
+    drawn = SampledModel(model="a row", settings={}, pictures=4096, passes=9000, log10_e=9.0)
+    samples = Samples(models=(drawn,), log10_e=9.0, statistics=27, deviation=0, pooled=0)
     found = verdict(rule, Outcome.CHANGED, cases=(), samples=samples)
     assert "another distribution than vanilla AR's, as sampled pictures show." in found.sentence
 

@@ -16,7 +16,7 @@ from engine.decoders.base import Badge, Decoder, never
 from engine.decoders.decode_state import DecodeState
 from engine.decoders.jacobi_window import JacobiWindowDecoder, SpeculativeSettings
 from engine.decoders.speculate import chain_acceptance, count_leading, speculate
-from engine.numerics.distributions import gather
+from engine.numerics.distributions import gather, logits_to_probs
 from engine.numerics.randomness import Noise
 from engine.settings import Settings
 from engine.trace import Step, StepTable
@@ -149,8 +149,9 @@ class OneByOne(Decoder):
         try:
             token = torch.zeros(1, dtype=torch.long)
             for n in range(self.plan.length):
-                logits = self.model.forward(ctx, token)[0] * self.power
-                free = (logits + noise.gumbel(n, 1, len(logits))[0]).argmax().view(1)
+                logits = self.model.forward(ctx, token) * self.power
+                p = logits_to_probs(logits, self.sampling, None)[0]
+                free = (p.log() + noise.gumbel(n, 1, len(p))[0]).argmax().view(1)
                 forced = self.plan.forced[n]
                 token = free if forced < 0 else torch.tensor([forced])
                 ctx.keep([0], n + 1)

@@ -14,7 +14,7 @@ from engine.decoders.outside import classes_of
 from engine.decoders.verdict import Outcome, VerdictFile, verdict_on, verdict_path
 from photo_finish import __main__ as cli
 from tests.unread import unread
-from tools.judge import cases, command
+from tools.judge import cases, command, larger
 from tools.judge import judge as module
 
 EXAMPLES = Path(decoders.__file__).parents[2] / "examples" / "decoders"
@@ -28,6 +28,8 @@ def judge(monkeypatch: pytest.MonkeyPatch) -> Judge:
     monkeypatch.setattr(module, "standard_toys", lambda: cases.standard_toys()[:2])
     monkeypatch.setattr(cases, "RUNS_SMALL", 1)
     monkeypatch.setattr(cases, "RUNS_LARGER", 0)
+    monkeypatch.setattr(larger, "SAMPLED", larger.SAMPLED[:1])
+    monkeypatch.setattr(larger, "PICTURES", 50)
     monkeypatch.setattr(cases, "RUNS_A_CASE", 300)
     monkeypatch.setattr(module, "_tokens_a_pass", lambda kind, settings: {kind.title: 1.5})
     every = module.settings_to_judge
@@ -58,6 +60,22 @@ def test_a_kept_promise_ends_with_status_0(judge: Judge, tmp_path: Path, capsys:
     (rule,) = classes_of(file)
     assert verdict_on(rule).outcome is Outcome.LOSSLESS
     assert sorted(path.suffix for path in tmp_path.iterdir() if path.is_file()) == [".json", ".py"]
+
+
+def test_an_interrupt_ends_it_with_what_was_known(
+    judge: Judge, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(line: str) -> None:
+        if line.startswith("sampled pictures"):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "_progress", interrupt)
+    file = copy(tmp_path, "my_rule")
+    assert judge(str(file)) == 130
+    captured = capsys.readouterr()
+    assert "my-rule) is open" in captured.out
+    assert "It was stopped" in captured.out
+    assert not verdict_path(file).exists()
 
 
 def test_a_verdict_that_nobody_reads_is_written(judge: Judge, tmp_path: Path) -> None:

@@ -25,20 +25,23 @@ from engine.decoders.verdict import Counterexample, Outcome, Verdict
 from engine.decoders.window import WindowDecoder
 from engine.models.base import planned
 from engine.settings import Settings
+from tests.tools.judge.faults import OnlyDeep, OnlyLong
 from tests.tools.judge.rules import OneByOne, Rule
 from tests.tools.judge.test_checks import GlobalTorch, Idle
 from tests.variants import further
-from tools.judge import cases
+from tools.judge import cases, larger
 from tools.judge import judge as module
 from tools.judge.cases import Case, Cases, enumerate_on, standard_toys
 from tools.judge.corners import settings_to_judge
 from tools.judge.counterexample import counterexample, true_shift
 from tools.judge.enumeration import CLOSE, enumerated, exactly
 from tools.judge.judge import judge
-from tools.judge.sampling import sample_pictures
+from tools.judge.standard import SAMPLED
 from tools.judge.toys import InfillToy, infilling
+from tools.judge.words import in_words
 
 EXAMPLES = Path(decoders.__file__).parents[2] / "examples" / "decoders"
+FEW_LARGER = (SAMPLED[0], *SAMPLED[3:5])  # a row, the Gumbel noise of four codes, an infilling
 exact = exactly()
 
 
@@ -50,7 +53,11 @@ def few_runs() -> Iterator[pytest.MonkeyPatch]:
         patch.setattr(cases, "RUNS_SMALL", 60)
         patch.setattr(cases, "RUNS_LARGER", 0)
         patch.setattr(cases, "RUNS_A_CASE", 300)
-        patch.setattr(module, "PICTURES", 250)
+        patch.setattr(cases, "RUNS_CHOICES", 0)
+        patch.setattr(larger, "SAMPLED", FEW_LARGER)
+        patch.setattr(larger, "PICTURES", 50)
+        patch.setattr(larger, "FEW", 25)
+        patch.setattr(larger, "LOOKED_AT", 1)
         patch.setattr(module, "_tokens_a_pass", lambda kind, settings: {kind.title: 1.5})
         yield patch
 
@@ -83,7 +90,10 @@ def test_the_example_is_lossless() -> None:
     assert found.claim == Badge.SAME_DISTRIBUTION.value
     assert found.difference < CLOSE
     assert found.total_variation == 0
-    assert found.counterexample is found.samples is None
+    assert found.counterexample is None
+    assert not found.unseen
+    assert not found.stopped
+    assert found.samples.log10_e < 1
     assert all(check.passed for check in found.checks)
     names = [standard.name for standard, *_ in standard_toys()[: len(cases.SMALL)]]
     assert list(dict.fromkeys(each.model for each in found.cases)) == [
@@ -97,8 +107,9 @@ def test_the_example_is_lossless() -> None:
 def test_vanilla_ars_own_picture_is_identical(kind: type[WindowDecoder]) -> None:
     found = with_settings(kind, {"window": 3} if kind is FixedPoint else {})
     assert found.outcome is Outcome.IDENTICAL
-    assert found.samples is not None  # of more than two codes
-    assert found.samples.pictures == 250
+    models = [standard.words for standard in FEW_LARGER if standard.suits(kind)]
+    assert [each.model for each in found.samples.models][: len(models)] == models
+    assert {each.pictures for each in found.samples.models[: len(models)]} == {50}
 
 
 def test_another_picture_of_the_same_distribution_is_not_identical() -> None:
@@ -160,10 +171,10 @@ def test_a_decoder_without_a_window_is_sampled() -> None:
 
     sound, biased = verdict_of(OneByOne), judge(Biased)
     assert [sound.outcome, biased.outcome] == [Outcome.OPEN, Outcome.CHANGED]
-    assert sound.samples.pictures == 2 * 250  # of two models
     assert sound.samples.log10_e < 1
     assert 7 < biased.samples.log10_e < 999
-    assert "no WindowDecoder" in sound.samples.why
+    assert len(biased.samples.models) < len(sound.samples.models), "it ends where it shows"
+    assert "no WindowDecoder" in sound.unseen[0]
     assert not sound.cases
     assert sound.total_variation == 0
 
@@ -171,18 +182,18 @@ def test_a_decoder_without_a_window_is_sampled() -> None:
 @pytest.mark.exact
 def test_the_product_of_uniforms_of_a_released_rule_is_sampled() -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "PICTURES", 1000)
+        patch.setattr(larger, "PICTURES", 1000)
         found = with_settings(example("vllm_ascend_block"), {})
     assert (found.outcome, found.cases) == (Outcome.CHANGED, ())
-    assert found.samples.pictures <= 1000
 
 
 def test_global_random_numbers_are_sampled_and_leave_the_verdict_the_same() -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "PICTURES", 1)
+        patch.setattr(larger, "PICTURES", 1)
+        patch.setattr(larger, "FEW", 1)
         found, again = judge(GlobalTorch), judge(GlobalTorch)
     assert (found.outcome, found.cases) == (Outcome.OPEN, ())
-    assert "global generator" in found.samples.why
+    assert found.unseen == ("one seed gives other pictures from run to run",)
     assert found == again
 
 
@@ -239,8 +250,72 @@ def test_it_says_where_it_is() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cases, "RUNS_SMALL", 1)
         judge(VanillaAR, said.append)
-    words = [standard.words for standard, *_ in standard_toys() if standard.suits(VanillaAR)]
-    assert said == [*words, "sampled pictures"]
+    small = [standard.words for standard, *_ in standard_toys() if standard.suits(VanillaAR)]
+    large = [standard.words for standard in FEW_LARGER if standard.suits(VanillaAR)]
+    every, drawn = "every outcome", "sampled pictures"
+    assert said == [
+        *(f"{every}, {n} of {len(small)}: {words}" for n, words in enumerate(small, 1)),
+        *(f"{drawn}, {n} of {len(large)}: {words}" for n, words in enumerate(large, 1)),
+    ]
+
+
+@pytest.mark.parametrize(("until", "sampled"), [("every outcome", 0), ("sampled pictures", 1)])
+def test_an_interrupt_gives_what_is_known_by_then(until: str, sampled: int) -> None:
+    def interrupt(message: str) -> None:
+        if message.startswith(f"{until}, 2 of"):
+            raise KeyboardInterrupt
+
+    found = judge(example("my_rule"), interrupt)
+    assert found.stopped
+    assert found.outcome is Outcome.OPEN
+    assert {each.model for each in found.cases} >= {"pair"}
+    assert len(found.samples.models if found.samples else ()) == sampled
+    assert "It was stopped" in in_words(found)
+
+
+def test_another_distribution_ends_it() -> None:
+    """With the model that shows it; no picture is sampled then."""
+    found = verdict_of(example("wrong_rule"))
+    assert found.samples is found.coverage is None
+    assert {each.model for each in found.cases} == {"pair", "row"}
+
+
+def test_what_no_small_model_reaches_is_sampled() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(larger, "PICTURES", 500)
+        found = with_settings(OnlyLong, {"window": 16})
+    assert found.outcome is Outcome.CHANGED
+    assert found.total_variation == 0
+    assert found.samples.models[-1].model == SAMPLED[0].words
+    assert "sampled pictures show" in found.sentence
+
+
+def test_every_value_of_a_knob_has_a_case_or_pictures() -> None:
+    found = with_settings(OnlyDeep, {"window": 16}, {"window": 64})
+    tried = {each.settings["window"] for each in (*found.cases, *found.samples.models)}
+    assert tried == {16, 64}
+    assert found.outcome is Outcome.CHANGED
+
+
+def test_coverage() -> None:
+    """What was reached, and the lines that no picture ran."""
+    found = verdict_of(example("my_rule")).coverage
+    assert {"accepted", "resampled", "fresh"} <= {*found.enumerated.statuses}
+    assert found.enumerated.committed < found.sampled.committed
+    assert found.enumerated.passes < found.sampled.passes
+    assert found.idle == ()
+    idle = with_settings(Unreached, {"window": 4}).coverage.idle
+    text = Path(__file__).read_text("utf-8").splitlines()
+    assert [text[line - 1].strip() for line in idle] == ["return self.nothing"]
+
+
+class Unreached(Rule):
+    """A branch of its own is never taken."""
+
+    def verify(self, state, window, p):
+        if len(p) > 1000:
+            return self.nothing
+        return super().verify(state, window, p)
 
 
 # The counterexample
@@ -286,7 +361,7 @@ def test_the_counterexamples_numbers_are_those_of_a_simulation() -> None:
     )
     count = 1000
     decoder = kind(model, kind.Settings(**found.settings), plan=plan)
-    seen = sample_pictures(decoder, count)
+    seen = Counter(tuple(decoder.generate("", seed)) for seed in range(count))
     here = found.prefix
     reached = sum(n for tokens, n in seen.items() if tokens[: len(here)] == here)
     drawn = sum(n for s, n in seen.items() if s[: len(here) + 1] == (*here, found.token))

@@ -27,7 +27,7 @@ from engine.trace import Step
 from engine.trace.steps import StepTable
 from tests.tools.judge.rules import Rule
 from tests.tools.judge.test_judge import with_settings
-from tools.judge import cases, judge, replay
+from tools.judge import cases, larger, replay
 from tools.judge.enumeration import enumerated, exactly
 from tools.judge.replay import HiddenState
 from tools.judge.toys import InfillToy, Toy, infilling
@@ -127,11 +127,12 @@ def test_the_verdict_on_what_is_not_seen_is_open_and_shows_no_counterexample(
 ) -> None:
     monkeypatch.setattr(cases, "RUNS_SMALL", 60)
     monkeypatch.setattr(cases, "RUNS_LARGER", 0)
-    monkeypatch.setattr(judge, "PICTURES", 250)
+    monkeypatch.setattr(cases, "RUNS_CHOICES", 0)
+    monkeypatch.setattr(larger, "PICTURES", 50)
     found = with_settings(FromAGenerator, {"window": 3, "fresh": "uniform"})
     assert found.outcome is Outcome.OPEN
     assert (found.cases, found.counterexample) == ((), None)
-    assert "random numbers of its own" in found.samples.why
+    assert "random numbers of its own" in found.unseen[0]
 
 
 DECODERS: list[tuple[type[WindowDecoder], dict[str, object]]] = [

@@ -1,0 +1,131 @@
+"""The larger models, of which pictures are sampled: what was drawn of them, as a verdict has it."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from engine.decoders.base import Decoder
+from engine.decoders.verdict import Coverage, Reached, SampledModel, Samples
+from engine.settings import Settings
+from tools.judge.cases import Cases
+from tools.judge.checks import global_numbers
+from tools.judge.lines import lines_of, lines_run
+from tools.judge.sampling import SampledPictures, least_deviation, rejects, sample
+from tools.judge.standard import SAMPLED, StandardToy
+from tools.judge.workers import JUDGED, Work
+
+PICTURES = 1000  # of each larger model with the defaults
+FEW = 250  # of one with settings that have a knob's value which no enumerated case has
+LOOKED_AT = 40  # pictures of each whose lines are noted: that takes twice the time
+MOST_LOG10_E = 999.0  # that of an impossible picture is infinite
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """Sampled pictures of a larger model, with some settings; the lines of the decoder's file that
+    they ran."""
+
+    standard: StandardToy
+    settings: Settings
+    found: SampledPictures
+    lines: frozenset[int]
+
+
+Task = tuple[int, int, int, int]  # a larger model, settings, how many pictures, of how many tests
+
+
+def sample_larger(
+    sampled: list[Drawn],
+    kind: type[Decoder],
+    every: Sequence[Settings],
+    cases: Cases,
+    progress: Callable[[str], None],
+    work: Work,
+) -> None:
+    """The larger models with the defaults, and the first of them with what no case has, up to the
+    first that differs."""
+    models = [n for n, standard in enumerate(SAMPLED) if standard.suits(kind)]
+    more = [every.index(settings) for settings in cases.uncovered(every)]
+    jobs = [(n, 0, PICTURES) for n in models] + [(models[0], at, FEW) for at in more if at]
+    tasks: list[Task] = [(*job, len(jobs)) for job in jobs]
+    for at, (task, (found, lines)) in enumerate(zip(tasks, work(_drawn, tasks), strict=True), 1):
+        standard, settings = SAMPLED[task[0]], every[task[1]]
+        progress(f"sampled pictures, {at} of {len(tasks)}: {standard.words}")
+        sampled.append(Drawn(standard, settings, found, lines))
+        if rejects(found.log_e - math.log(len(tasks))):
+            return
+
+
+def _drawn(task: Task) -> tuple[SampledPictures, frozenset[int]]:
+    """The pictures of a task; not in float64, as a race draws them."""
+    (kind, every), (number, at, count, tests) = JUDGED[0], task
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float32)
+    try:
+        model, plan = SAMPLED[number].build()
+        decoder = kind(model, every[at], plan=plan)
+        with global_numbers(0):
+            found = sample(decoder, model, plan, count, tests)
+            with lines_run(kind) as lines:
+                sample(decoder, model, plan, LOOKED_AT)
+        return found, frozenset(lines)
+    finally:
+        torch.set_default_dtype(before)
+
+
+def samples_of(sampled: Sequence[Drawn], every: Sequence[Settings]) -> Samples | None:
+    """What was drawn, None where nothing was."""
+    if not sampled:
+        return None
+    tests, largest = len(sampled), max(each.found.log_e for each in sampled)
+    whole = [
+        each.found
+        for each in sampled
+        if each.settings == every[0] and each.found.pictures == PICTURES
+    ]
+    counts = whole[0].counts if whole else {}
+    statistics = len(counts)
+    tokens = [PICTURES, int(counts["all tokens"].sum())] if counts else []
+    weakest = [least_deviation(n, statistics, tests) for n in tokens]
+    return Samples(
+        models=tuple(
+            SampledModel(
+                model=each.standard.words,
+                settings=dataclasses.asdict(each.settings),
+                pictures=each.found.pictures,
+                passes=each.found.passes,
+                log10_e=min(each.found.log_e / math.log(10), MOST_LOG10_E),
+            )
+            for each in sampled
+        ),
+        log10_e=min((largest - math.log(tests)) / math.log(10), MOST_LOG10_E),
+        statistics=statistics,
+        deviation=weakest[0] if weakest else 0.0,
+        pooled=weakest[1] if weakest else 0.0,
+    )
+
+
+def coverage_of(kind: type[Decoder], cases: Cases, sampled: Sequence[Drawn]) -> Coverage:
+    """What passes did where every outcome was enumerated, and where pictures were sampled."""
+    passes = [case.found for case in cases.done]
+    drawn = [each.found.coverage for each in sampled]
+    run = frozenset().union(*(each.lines for each in sampled))
+    return Coverage(
+        enumerated=Reached(
+            statuses=tuple(sorted(set().union(*(each.statuses for each in passes)))),
+            committed=max((each.most_committed for each in passes), default=0),
+            passes=max((each.most_passes for each in passes), default=0),
+        ),
+        sampled=Reached(
+            statuses=tuple(sorted(set().union(*(each.statuses for each in drawn)))),
+            committed=max(each.committed for each in drawn),
+            passes=max(each.passes for each in drawn),
+        ),
+        age=max(each.age for each in drawn),
+        idle=tuple(sorted(lines_of(kind) - run)),
+    )

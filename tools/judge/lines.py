@@ -1,0 +1,50 @@
+"""The lines of a decoder's own file, and which of them run."""
+
+from __future__ import annotations
+
+import dis
+import inspect
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import CodeType, FrameType
+from typing import Any
+
+from engine.decoders.base import Decoder
+from engine.decoders.verdict import source_of
+
+
+def lines_of(kind: type[Decoder]) -> frozenset[int]:
+    """The lines of the class's own functions, by their numbers; none where it has no file."""
+    codes = [function.__code__ for function in vars(kind).values() if inspect.isfunction(function)]
+    file = str(source_of(kind))
+    return frozenset(line for code in codes if code.co_filename == file for line in _lines(code))
+
+
+def _lines(code: CodeType) -> Iterator[int]:
+    inner = [each for each in code.co_consts if isinstance(each, CodeType)]
+    for _, line in dis.findlinestarts(code):
+        if line and line > code.co_firstlineno:
+            yield line
+    for each in inner:
+        yield from _lines(each)
+
+
+@contextmanager
+def lines_run(kind: type[Decoder]) -> Iterator[set[int]]:
+    """The lines of the class's file that run within this context, in this thread."""
+    found, before = set[int](), sys.gettrace()
+    file = str(source_of(kind))
+
+    def in_function(frame: FrameType, event: str, argument: Any) -> Any:
+        found.add(frame.f_lineno)
+        return in_function
+
+    def called(frame: FrameType, event: str, argument: Any) -> Any:
+        return in_function if frame.f_code.co_filename == file else None
+
+    sys.settrace(called)
+    try:
+        yield found
+    finally:
+        sys.settrace(before)

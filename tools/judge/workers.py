@@ -1,0 +1,43 @@
+"""Processes that enumerate and sample, a model each."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from multiprocessing import get_context
+from typing import Any
+
+import torch
+
+from engine.decoders.base import Decoder
+from engine.settings import Settings
+
+Work = Callable[[Callable[..., Any], Sequence[Any]], Iterable[Any]]  # results in order
+
+
+@contextmanager
+def workers(kind: type[Decoder], every: Sequence[Settings], processes: int) -> Iterator[Work]:
+    """A `map` over processes; those that still work at the end are ended."""
+    if processes == 1:
+        _begin(kind, every)
+        yield map
+        return
+    # Forked, for a class that only this process has loaded.
+    with get_context("fork").Pool(processes, _begin_worker, (kind, every)) as pool:
+        yield pool.imap
+
+
+JUDGED: list[
+    tuple[type[Any], Sequence[Settings]]
+] = []  # what each process judges, with which settings
+
+
+def _begin(kind: type[Decoder], every: Sequence[Settings]) -> None:
+    JUDGED[:] = [(kind, every)]
+
+
+def _begin_worker(kind: type[Decoder], every: Sequence[Settings]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that forked them ends them
+    torch.set_num_threads(1)  # threads of before the fork are not there
+    _begin(kind, every)
