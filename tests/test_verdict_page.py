@@ -11,6 +11,7 @@ from engine.decoders.base import Decoder
 from engine.decoders.verdict import Outcome
 from engine.settings import Settings
 from tests.pages import page, tables
+from tests.tools.judge.faults import RIGHT, WRONG
 from tests.verdict_page import examples, settings_of
 from tools.judge.cases import Case, standard_toys
 from tools.judge.counterexample import counterexample, first_difference
@@ -52,6 +53,23 @@ def test_the_smallest_case_gives_what_is_written(number: int) -> None:
         _, _, p, other = first_difference(found)
     assert outcome == Outcome.CHANGED.value
     assert [f"{value:.4f}" for value in (found.variation, p, other)] == numbers
+
+
+def test_no_planted_fault_is_called_lossless_and_no_right_decoder_changed() -> None:
+    for rows, kinds, never in zip(
+        tables(page("docs/verdicts.md"))[2:],
+        (WRONG, RIGHT),
+        (Outcome.LOSSLESS, Outcome.CHANGED),
+        strict=True,
+    ):
+        listed = {row[0]: (row[1], Outcome(row[2])) for row in rows[1:]}
+        assert list(listed) == [kind.__name__ for kind in kinds]
+        for kind in kinds:
+            words, outcome = listed[kind.__name__]
+            assert words == " ".join((kind.__doc__ or "").split())
+            assert outcome not in (never, Outcome.IDENTICAL, Outcome.BROKEN)
+    assert len(WRONG) >= 40
+    assert len(RIGHT) >= 10
 
 
 def test_the_readme_shows_what_the_command_says_of_the_wrong_rule() -> None:

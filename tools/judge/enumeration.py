@@ -66,8 +66,9 @@ class Node:
 @dataclass
 class Enumeration:
     """`joint`: whole sequences; `seen`: of how many steps of a decode something is true, on
-    average; `passes`: expected forward passes, `most_passes` those of the longest decode, and
-    `most_committed` the tokens of the pass that commits most; `misrecorded`: of windows with one
+    average; `passes`: expected forward passes, `most_passes` those of the longest decode,
+    `most_committed` the tokens of the pass that commits most, and `statuses` what they were;
+    `misrecorded`: of windows with one
     draft, the largest difference between the probability that it is accepted and the one that is
     recorded."""
 
@@ -85,8 +86,6 @@ class Enumeration:
         count, path = len(state.path), state.path
         status = Status(int(v.status[count - 1]))
         self.most_committed = max(self.most_committed, count)
-        statuses = settled(v.status)[:count].tolist()
-        self.statuses |= {Status(value).name.lower() for value in set(statuses)}
         leaves = [i for i, row in enumerate(path) if row != i]
         drafted = window.nodes is not None or len(window.drafts) > 1
         committed = torch.arange(state.frontier - count, state.frontier)
@@ -103,6 +102,9 @@ class Enumeration:
         }
         for name, true in facts.items():
             self.seen[name] += chance * true
+        free = settled(v.status)[:count][state.forced_ids[committed] < 0]
+        self.statuses |= {Status(value).name.lower() for value in set(free.tolist())}
+        self.statuses |= {Status.FORCED.name.lower()} if facts["forced"] else set()
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.core import Turn, Verification, Window
+from engine.core import Verification, Window
 from engine.decoders.ar import VanillaAR
 from engine.decoders.assd import ASSD
 from engine.decoders.base import never
 from engine.decoders.decode_state import DecodeState
 from engine.decoders.jacobi_window import SpeculativeSettings
-from engine.decoders.launcher import Run
 from engine.decoders.rows import ParallelRows
 from engine.decoders.scd import SCD
 from engine.decoders.sjd_pac import SJDPAC
@@ -25,6 +24,7 @@ from engine.decoders.window import WindowDecoder
 from engine.models.base import planned
 from engine.trace import Step
 from engine.trace.steps import StepTable
+from tests.tools.judge.faults import OwnLoop, Turning
 from tests.tools.judge.rules import Rule
 from tests.tools.judge.test_judge import with_settings
 from tools.judge import cases, larger, replay
@@ -34,23 +34,6 @@ from tools.judge.toys import InfillToy, Toy, infilling
 
 exact = exactly()
 SETTINGS = SpeculativeSettings(window=3, fresh="uniform")
-
-
-class Delegating(Rule):
-    """Its loop is the engine's."""
-
-    def steps(
-        self, prompt: str, seed: int, stopped: Callable[[], bool] = never
-    ) -> Generator[Step, None, None]:
-        yield from super().steps(prompt, seed, stopped)
-
-
-class Turning(Rule):
-    """Its turns verify other drafts than it proposes: tokens 0."""
-
-    def take_turn(self, state: DecodeState, run: Run) -> Turn:
-        state.drafts = torch.zeros_like(state.drafts)
-        return super().take_turn(state, run)
 
 
 class Raising(Rule):
@@ -118,7 +101,7 @@ def test_memory_beside_the_program_is_found(tmp_path: Path) -> None:
 
 @exact
 def test_a_loop_of_its_own_that_is_the_engines_is_enumerated() -> None:
-    found, expected = (enumerated(k(Toy((1, 3), 2), SETTINGS)) for k in (Delegating, Rule))
+    found, expected = (enumerated(k(Toy((1, 3), 2), SETTINGS)) for k in (OwnLoop, Rule))
     assert found.joint == expected.joint
 
 
