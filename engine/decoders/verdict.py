@@ -153,10 +153,10 @@ class SampledModel(_Part):
 
 class Samples(_Part):
     """What was sampled, of models too large to enumerate. The chance that e, the largest of the
-    models' divided by their number, is so large for vanilla AR's own pictures is at most 1 / e
-    (Ville's inequality). One of so many `statistics` of the first model, with the defaults, shows a
-    difference of `deviation` in an eighth of a single token's ranks with probability 0.99, and of
-    `pooled` in one of all tokens'; 0 where the test ended before."""
+    models' divided by the number of tests, is so large for vanilla AR's own pictures is at most
+    1 / e (Ville's inequality). One of so many `statistics` of the first model, with the defaults,
+    shows a difference of `deviation` in an eighth of a single token's ranks with probability 0.99,
+    and of `pooled` in one of all tokens'; 0 where the test ended before."""
 
     models: tuple[SampledModel, ...]
     log10_e: float

@@ -27,11 +27,12 @@ MOST_LOG10_E = 999.0  # that of an impossible picture is infinite
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """Sampled pictures of a larger model, with some settings; the lines of the decoder's file that
-    they ran."""
+    """Sampled pictures of a larger model, with some settings, in one of so many `tests`; the lines
+    of the decoder's file that they ran."""
 
     standard: StandardToy
     settings: Settings
+    tests: int
     found: SampledPictures
     lines: frozenset[int]
 
@@ -56,7 +57,7 @@ def sample_larger(
     for at, (task, (found, lines)) in enumerate(zip(tasks, work(_drawn, tasks), strict=True), 1):
         standard, settings = SAMPLED[task[0]], every[task[1]]
         progress(f"sampled pictures, {at} of {len(tasks)}: {standard.words}")
-        sampled.append(Drawn(standard, settings, found, lines))
+        sampled.append(Drawn(standard, settings, len(tasks), found, lines))
         if rejects(found.log_e - math.log(len(tasks))):
             return
 
@@ -82,7 +83,7 @@ def samples_of(sampled: Sequence[Drawn], every: Sequence[Settings]) -> Samples |
     """What was drawn, None where nothing was."""
     if not sampled:
         return None
-    tests, largest = len(sampled), max(each.found.log_e for each in sampled)
+    tests, largest = sampled[0].tests, max(each.found.log_e for each in sampled)
     whole = [
         each.found
         for each in sampled

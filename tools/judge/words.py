@@ -105,15 +105,12 @@ def _samples(samples: Samples) -> Iterator[str]:
 def _coverage(coverage: Coverage) -> Iterator[str]:
     """What was reached, and by which layer alone."""
     proved, drawn = coverage.enumerated, coverage.sampled
-    if proved.passes and drawn.committed > proved.committed:
+    if proved.passes:
         yield (
-            f"  Where every outcome was enumerated a pass never committed more than"
-            f" {proved.committed} tokens: what more do, up to {drawn.committed}, was only sampled."
-        )
-    if proved.passes and drawn.passes > proved.passes:
-        yield (
-            f"  Nor did a picture take more than {proved.passes} passes there, and"
-            f" {drawn.passes} here; drafts waited for up to {coverage.age}."
+            f"  Every outcome is known of pictures of up to {proved.passes} passes, of up to"
+            f" {proved.committed} tokens each. Of longer ones, up to {drawn.passes} passes of up to"
+            f" {drawn.committed} tokens, with drafts that waited for up to {coverage.age} passes,"
+            " there are samples alone."
         )
     if alone := sorted(set(drawn.statuses) - set(proved.statuses)):
         yield f"  Only sampled: tokens that were {', '.join(alone)}."

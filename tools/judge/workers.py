@@ -28,9 +28,8 @@ def workers(kind: type[Decoder], every: Sequence[Settings], processes: int) -> I
         yield pool.imap
 
 
-JUDGED: list[
-    tuple[type[Any], Sequence[Settings]]
-] = []  # what each process judges, with which settings
+# What each process judges, with which settings.
+JUDGED: list[tuple[type[Any], Sequence[Settings]]] = []
 
 
 def _begin(kind: type[Decoder], every: Sequence[Settings]) -> None:

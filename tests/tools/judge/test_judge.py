@@ -309,6 +309,17 @@ def test_coverage() -> None:
     assert [text[line - 1].strip() for line in idle] == ["return self.nothing"]
 
 
+def test_the_words_say_what_is_known_and_what_was_sampled() -> None:
+    found = verdict_of(example("my_rule"))
+    words = " ".join(in_words(found).split())
+    reached, drawn = found.coverage.enumerated, found.coverage.sampled
+    assert f"of up to {reached.passes} passes, of up to {reached.committed} tokens each" in words
+    assert f"up to {drawn.passes} passes of up to {drawn.committed} tokens" in words
+    assert f"{found.samples.pictures:,} sampled pictures of 3 larger models" in words
+    assert "Of 27 statistics of sixteen tokens of eight codes in a row" in words
+    assert f"a deviation of {found.samples.deviation:.2f} in an eighth" in words
+
+
 class Unreached(Rule):
     """A branch of its own is never taken."""
 
