@@ -22,7 +22,8 @@ def found_by(verdict: Verdict) -> str:
         worst = max(verdict.samples.models, key=lambda each: each.log10_e)
         return f"sampled pictures: {worst.model}"
     if verdict.outcome is Outcome.OPEN:
-        return "; ".join(why.rpartition(": ")[2] for why in verdict.unseen) or "nothing"
+        whys = dict.fromkeys(why.rpartition(": ")[2] for why in verdict.unseen)
+        return "; ".join(whys) or "nothing"
     failed = [check.name for check in verdict.checks if not check.passed]
     return f"check: {', '.join(failed)}" if failed else "nothing"
 

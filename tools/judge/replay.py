@@ -92,7 +92,7 @@ def decode_again(decoder: WindowDecoder, paths: Paths, numbers: dict[Key, int]) 
     Raises HiddenState where one comes out otherwise."""
     for seed, path in enumerate(paths.kept):
         intervals = {key: path.numbers[n] for key, n in numbers.items() if n in path.numbers}
-        again = _with_noise(decoder, GivenNoise(seed, intervals))
+        again = _with_noise(decoder, seed, GivenNoise(seed, intervals))
         try:
             steps = list(again.steps("", seed))
         except Exception as error:
@@ -111,13 +111,15 @@ def decode_again(decoder: WindowDecoder, paths: Paths, numbers: dict[Key, int]) 
             )
 
 
-def _with_noise(decoder: WindowDecoder, noise: Noise) -> WindowDecoder:
-    """The decoder, whose lanes take their random numbers from `noise`."""
+def _with_noise(decoder: WindowDecoder, seed: int, noise: Noise) -> WindowDecoder:
+    """The decoder, whose lane of this seed takes its random numbers from `noise`; one that it
+    begins with another seed has numbers of its own."""
     twin = copy.copy(decoder)
 
-    def begun(prompt: str, seed: int) -> DecodeState:
-        state = type(decoder).begin(twin, prompt, seed)
-        state.noise = noise
+    def begun(prompt: str, asked: int) -> DecodeState:
+        state = type(decoder).begin(twin, prompt, asked)
+        if asked == seed:
+            state.noise = noise
         return state
 
     twin.begin = begun  # type: ignore[method-assign]

@@ -30,6 +30,8 @@ FALSE_ALARM = 1e-7  # the chance with which a lossless decoder ever fails
 PRIORS = (3.0, 30.0, 300.0)  # observations that a prior weighs as much as
 SURE = 0.99  # the probability of which `least_deviation` speaks
 BATCH = 50  # pictures between two looks at e
+SPREAD = 0x9E3779B97F4A7C15  # an odd number: multiples of it differ in bits high and low
+PROMPTS = ("", "a cat")  # of which a small model's distribution knows nothing
 
 
 @dataclass
@@ -74,20 +76,24 @@ class SampledPictures:
             return math.inf
         return log_mean([log_e_value(each) for each in self.counts.values()])
 
-    def add(self, ranks: np.ndarray, by_number: np.ndarray) -> None:
-        """A picture's ranks [N], tokens ordered by their probability and by their number."""
-        for name, chosen in _statistics(ranks, by_number):
+    def add(self, tokens: np.ndarray, ranks: np.ndarray, by_number: np.ndarray) -> None:
+        """A picture's tokens [N] that are not forced, and their ranks, tokens ordered by their
+        probability and by their number."""
+        for name, chosen in _statistics(tokens, ranks, by_number):
             eighths = np.bincount((chosen * EIGHTHS).astype(int), minlength=EIGHTHS)
             self.counts[name] = self.counts.get(name, 0) + eighths
         self.pictures += 1
 
 
-def _statistics(ranks: np.ndarray, by_number: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-    """Every statistic's ranks. Which tokens one chooses depends on the ranks before them alone."""
+def _statistics(
+    tokens: np.ndarray, ranks: np.ndarray, by_number: np.ndarray
+) -> Iterator[tuple[str, np.ndarray]]:
+    """Every statistic's ranks. What stands before a token chooses it, never what it is itself."""
     yield "all tokens", ranks
     yield "all tokens, by their numbers", by_number
     for n, rank in enumerate(ranks):
         yield f"token {n + 1}", np.array([rank])
+        yield f"token {n + 1}, by its number", by_number[n : n + 1]
     before = np.concatenate([[-1.0], ranks[:-1]])
     for quarter in range(4):
         chosen = (before * 4).astype(int) == quarter
@@ -98,42 +104,51 @@ def _statistics(ranks: np.ndarray, by_number: np.ndarray) -> Iterator[tuple[str,
         likely.append(min(run, RUNS - 1))
     for run in range(RUNS):
         yield f"behind {run} likely tokens", ranks[np.array(likely) == run]
+    odd = np.concatenate([[0], tokens.cumsum()[:-1]]) % 2 == 1
+    third = np.concatenate([[0, 0, 0], tokens])[: len(tokens)] % 2 == 1
+    for name, chosen in (("an odd sum", odd), ("an odd third token back", third)):
+        yield f"behind {name}", ranks[chosen]
+        yield f"not behind {name}", ranks[~chosen]
+        yield f"behind {name}, by their numbers", by_number[chosen]
 
 
 def ranks_of(
     model: Toy, plan: Plan, tokens: list[int], shares: np.ndarray
-) -> tuple[np.ndarray, np.ndarray] | None:
-    """The ranks of a plan's tokens that are not forced, ordered by their probability and by their
-    number; None where one is impossible. `shares` [length]: uniform numbers."""
-    by_chance, by_number = list[float](), list[float]()
+) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """Of a plan's tokens that are not forced the tokens, and their ranks, ordered by their
+    probability and by their number; None where one is impossible. `shares` [length]: uniform
+    numbers."""
+    free, by_chance, by_number = list[int](), list[float](), list[float]()
     for n, token in enumerate(tokens):
         if plan.forced[n] >= 0:
             continue
         p = model.conditional(plan, tokens[:n]).tolist()
         if p[token] == 0:
             return None
+        free.append(token)
         own = shares[n] * p[token]
         likelier = sum(x for i, x in enumerate(p) if (-x, i) < (-p[token], token))
         by_chance.append(min(likelier + own, 1 - 1e-12))
         by_number.append(min(sum(p[:token]) + own, 1 - 1e-12))
-    return np.array(by_chance), np.array(by_number)
+    return np.array(free), np.array(by_chance), np.array(by_number)
 
 
 def sample(decoder: Decoder, model: Toy, plan: Plan, most: int, tests: int = 1) -> SampledPictures:
-    """Pictures of seeds 0, 1, .. until the test rejects, or `most`. `tests`: of how many tests this
-    is one, whose mean e rejects."""
+    """Pictures until the test rejects, or `most`, of prompts and seeds of all 63 bits. `tests`: of
+    how many tests this is one, whose mean e rejects."""
     found = SampledPictures()
     place = [plan.slots.index(slot) for slot in decoder.plan.slots]
     with torch.inference_mode():
-        for seed in range(most):
-            steps = list(decoder.steps("", seed))
+        for number in range(most):
+            seed = number * SPREAD % 2**63
+            steps = list(decoder.steps(PROMPTS[number % len(PROMPTS)], seed))
             drawn = StepTable.join([step.rows for step in steps]).tokens
             tokens = [0] * len(drawn)
             for at, token in zip(place, drawn, strict=True):
                 tokens[at] = token
             found.passes += len(steps)
             found.coverage.add(steps)
-            shares = np.random.default_rng(seed).random(len(tokens))
+            shares = np.random.default_rng(number).random(len(tokens))
             if (ranks := ranks_of(model, plan, tokens, shares)) is None:
                 found.impossible, found.pictures = True, found.pictures + 1
                 return found

@@ -200,19 +200,19 @@ SAMPLED = (
     StandardToy(
         "sixteen",
         "sixteen tokens of eight codes in a row",
-        lambda: lively((1, 16), 8, Sampling(guidance=1.0, top_k=0)),
+        lambda: lively((1, 16), 8, Sampling(guidance=2.0, top_k=0)),
     ),
     StandardToy(
         "64 codes",
-        "twelve tokens of 64 codes in a row, top-k 24",
-        lambda: lively((1, 12), 64, Sampling(guidance=1.0, top_k=24)),
+        "twelve tokens of 64 codes in a row, top-k 24, top-p 0.95, temperature 0.8",
+        lambda: lively((1, 12), 64, Sampling(guidance=1.0, top_k=24, top_p=0.95, temperature=0.8)),
     ),
     StandardToy(
-        "two lines",
-        "two lines of seven tokens of five codes, each with a forced end, top-p 0.8, temperature"
+        "three lines",
+        "three lines of four tokens of five codes, each with a forced end, top-p 0.8, temperature"
         " 1.3",
         lambda: lively(
-            (2, 7), 5, Sampling(guidance=1.0, top_k=0, top_p=0.8, temperature=1.3), forced=True
+            (3, 4), 5, Sampling(guidance=1.0, top_k=0, top_p=0.8, temperature=1.3), forced=True
         ),
     ),
     # Of the Gumbel noise of four codes no outcome is an interval.
@@ -223,10 +223,10 @@ SAMPLED = (
     ),
     *(
         StandardToy(
-            f"ten filled in, {order}",
-            f"ten cells of twelve filled in, in {order} order",
-            lambda: InfillToy((3, 4), 2, seed=3),
-            Infilling.of_mask([0] * 12, [cell not in (5, 8) for cell in range(12)], order),
+            f"six filled in, {order}",
+            f"six cells of eight, of three codes, filled in, in {order} order",
+            lambda: InfillToy((2, 4), 3, seed=3),
+            Infilling.of_mask([0] * 8, [cell not in (2, 5) for cell in range(8)], order),
         )
         for order in ("raster", "spread")
     ),

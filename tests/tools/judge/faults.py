@@ -23,7 +23,7 @@ from engine.decoders.launcher import Run
 from engine.decoders.speculate import chain_acceptance, count_leading, keep_coupled, speculate
 from engine.numerics.distributions import gather, logits_to_probs, residual, sample
 from engine.numerics.randomness import Purpose
-from engine.trace import Step, StepTable
+from engine.trace import Status, Step, StepTable
 from tests.tools.judge.rules import Rule
 
 
@@ -566,6 +566,44 @@ class OnlyManyCodes(Parts):
 
     def replacement(self, draft, p, q):
         return p if p.shape[-1] > 9 else residual(p, q)
+
+
+class Prompted(Parts):
+    """Every draft passes where there is a prompt."""
+
+    def acceptance(self, state, window, p):
+        found = chain_acceptance(window, p)
+        return torch.ones_like(found) if state.prompt else found
+
+
+class Guided(Parts):
+    """Every draft passes where guidance is above 1."""
+
+    def acceptance(self, state, window, p):
+        found = chain_acceptance(window, p)
+        return torch.ones_like(found) if self.sampling.guidance > 1 else found
+
+
+class ThirdLine(Parts):
+    """Drafts pass from a picture's third line on."""
+
+    def acceptance(self, state, window, p):
+        found = chain_acceptance(window, p)
+        third = 2 * state.plan.stride
+        return torch.where(positions(state, p) >= third, 1.0, found) if third > 2 else found
+
+
+class Parity(Parts):
+    """What replaces a draft is drawn with half a number, and with the parity of the tokens before
+    it."""
+
+    def leave(self, state, window, p, v):
+        row = int(v.count) - 1
+        if int(v.status[row]) == Status.RESAMPLED:
+            before = int(state.tokens[: state.frontier].sum() + v.tokens[:row].sum()) % 2
+            number = (state.verify_numbers(len(p)).replace[row : row + 1] + before) / 2
+            v.tokens = v.tokens.clone()
+            v.tokens[row] = sample(residual(p, window.q)[row : row + 1], number)[0]
 
 
 # Right, though they look wrong.

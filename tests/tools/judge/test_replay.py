@@ -24,7 +24,7 @@ from engine.decoders.window import WindowDecoder
 from engine.models.base import planned
 from engine.trace import Step
 from engine.trace.steps import StepTable
-from tests.tools.judge.faults import OwnLoop, Turning
+from tests.tools.judge.faults import Filtering, OwnLoop, Turning
 from tests.tools.judge.rules import Rule
 from tests.tools.judge.test_judge import with_settings
 from tools.judge import cases, larger, replay
@@ -81,6 +81,7 @@ class InAFile(Rule):
     ("unseen", "words"),
     [
         (Turning, "from the same random numbers"),
+        (Filtering, "from the same random numbers"),
         (FromAGenerator, "from the same random numbers"),
         (Raising, "its `steps` raises ValueError: a one"),
     ],

@@ -81,7 +81,7 @@ def small_toys() -> list[tuple[Toy, object]]:
 def test_ranks_of_vanilla_ars_pictures_are_uniform_and_independent(number: int) -> None:
     """By every picture with its chance: each rank's conditional interval has its own length."""
     model, plan = small_toys()[number]
-    for which in range(2):
+    for which in (1, 2):
         boxes: dict[tuple[tuple[float, float], ...], float] = {}
         for tokens, chance in model.joint_distribution(plan).items():
             if chance:
@@ -139,7 +139,8 @@ def test_statistics_choose_tokens_by_what_stands_before_them() -> None:
     chosen = []
     for last in (0.01, 0.6, 0.99):
         found = SampledPictures()
-        found.add(np.array([0.3, 0.1, 0.7, 0.2, last]), np.array([0.5] * 5))
+        tokens = np.array([0, 1, 1, 0, round(last)])
+        found.add(tokens, np.array([0.3, 0.1, 0.7, 0.2, last]), np.array([0.5] * 5))
         chosen.append({name: int(count.sum()) for name, count in found.counts.items()})
     assert chosen[0] == chosen[1] == chosen[2]
     assert chosen[0]["all tokens"] == 5
@@ -147,6 +148,8 @@ def test_statistics_choose_tokens_by_what_stands_before_them() -> None:
     assert chosen[0]["behind a token in quarter 1"] == 2
     assert chosen[0]["behind 2 likely tokens"] == 1
     assert chosen[0]["behind 4 likely tokens"] == 0
+    assert chosen[0]["behind an odd sum"] == 1
+    assert chosen[0]["behind an odd third token back"] == 1
 
 
 def test_a_deviation_of_the_size_that_is_said_is_seen() -> None:
