@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import get_context
 from typing import Any
@@ -18,14 +19,18 @@ Work = Callable[[Callable[..., Any], Sequence[Any]], Iterable[Any]]  # results i
 
 @contextmanager
 def workers(kind: type[Decoder], every: Sequence[Settings], processes: int) -> Iterator[Work]:
-    """A `map` over processes; those that still work at the end are ended."""
+    """A `map` over processes; at the end what none has begun is left out."""
     if processes == 1:
         _begin(kind, every)
         yield map
         return
     # Forked, for a class that only this process has loaded.
-    with get_context("fork").Pool(processes, _begin_worker, (kind, every)) as pool:
-        yield pool.imap
+    context = get_context("fork")
+    pool = ProcessPoolExecutor(processes, context, _begin_worker, (kind, every))
+    try:
+        yield pool.map
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 # What each process judges, with which settings.
