@@ -68,9 +68,8 @@ class Enumeration:
     """`joint`: whole sequences; `seen`: of how many steps of a decode something is true, on
     average; `passes`: expected forward passes, `most_passes` those of the longest decode,
     `most_committed` the tokens of the pass that commits most, and `statuses` what they were;
-    `misrecorded`: of windows with one
-    draft, the largest difference between the probability that it is accepted and the one that is
-    recorded."""
+    `misrecorded`: of windows with one draft, the largest difference between the probability that it
+    is accepted and the one that is recorded."""
 
     joint: Joint = field(default_factory=lambda: defaultdict(float))
     seen: dict[str, float] = field(default_factory=lambda: defaultdict(float))

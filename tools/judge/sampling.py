@@ -3,7 +3,7 @@
 Of a picture's token, given the tokens before it, p is known exactly. Its rank is the probability of
 the tokens before it in an order of p's, and a random share of its own: of vanilla AR's pictures the
 ranks are independent uniform numbers, whatever the model. A statistic counts the ranks of some
-tokens, chosen by where they stand and by the ranks before them, in eighths.
+tokens, chosen by where they stand and by what stands before them, in eighths.
 
 How a token came about chooses none: lossless decoders may accept the more often the likelier a
 token is.
@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from statistics import NormalDist
 
 import numpy as np
 import torch
@@ -195,10 +196,11 @@ def least_deviation(count: int, statistics: int, tests: int) -> float:
     ranks, shows with probability SURE: the others share it out. By the normal distribution of the
     eighth's count."""
     needed = math.log(statistics * tests) - math.log(FALSE_ALARM)
+    spreads = NormalDist().inv_cdf(SURE)
 
     def shown(deviation: float) -> bool:
         p = 1 / EIGHTHS + deviation
-        low = count * p - 2.326 * math.sqrt(count * p * (1 - p))
+        low = count * p - spreads * math.sqrt(count * p * (1 - p))
         rest = (count - low) / (EIGHTHS - 1)
         counts = [round(low), *[round(rest)] * (EIGHTHS - 1)]
         return low > count / EIGHTHS and log_e_value(counts) > needed
