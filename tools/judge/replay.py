@@ -111,14 +111,14 @@ def decode_again(decoder: WindowDecoder, paths: Paths, numbers: dict[Key, int]) 
             )
 
 
-def _with_noise(decoder: WindowDecoder, seed: int, noise: Noise) -> WindowDecoder:
-    """The decoder, whose lane of this seed takes its random numbers from `noise`; one that it
+def _with_noise(decoder: WindowDecoder, given: int, noise: Noise) -> WindowDecoder:
+    """The decoder, whose lane of the `given` seed takes its random numbers from `noise`; one that it
     begins with another seed has numbers of its own."""
     twin = copy.copy(decoder)
 
-    def begun(prompt: str, asked: int) -> DecodeState:
-        state = type(decoder).begin(twin, prompt, asked)
-        if asked == seed:
+    def begun(prompt: str, seed: int) -> DecodeState:
+        state = type(decoder).begin(twin, prompt, seed)
+        if seed == given:
             state.noise = noise
         return state
 
