@@ -112,7 +112,7 @@ def decode_again(decoder: WindowDecoder, paths: Paths, numbers: dict[Key, int]) 
 
 
 def _with_noise(decoder: WindowDecoder, given: int, noise: Noise) -> WindowDecoder:
-    """The decoder, whose lane of the `given` seed takes its random numbers from `noise`; one that it
+    """The decoder, whose lane of the `given` seed takes its random numbers from `noise`; what it
     begins with another seed has numbers of its own."""
     twin = copy.copy(decoder)
 
