@@ -102,9 +102,8 @@ def main() -> None:
         drafter = EmbeddedDrafter(target.config).to(DEVICE)
         with torch.no_grad():
             drafter.norm.weight.copy_(target.model.norm.weight)
-    if DEVICE.type == "cpu":
-        for layer in (*target.model.layers, drafter.layer):
-            layer.compile()
+    for layer in (*target.model.layers, drafter.layer):
+        layer.compile(dynamic=False)
     supply = Supply(functools.partial(batch, tokenizer, args.seed + 100, None))
 
     share = LATER ** torch.arange(DEPTH, device=DEVICE)
@@ -121,7 +120,7 @@ def main() -> None:
 
     def save() -> None:
         save_half(drafter, folder)
-        with torch.no_grad():
+        with torch.no_grad(), torch.compiler.set_stance("force_eager"):
             some = encoded(vq, held_batch(tokenizer, 1, 0))
             _, _, logits, target_logits = rows(drafter, target, inputs(target, some))
             chain = ", ".join(f"{mean:.3f}" for mean in overlaps(logits, target_logits))

@@ -26,18 +26,18 @@ from train.paint import RGB, painted, takes
 PATCH = 8  # pixels a token
 SIZE = PATCH * TOKENS
 SHARES = {  # of the layouts
-    Layout.ONE: 0.36,
-    Layout.PAIR: 0.22,
-    Layout.STACK: 0.14,
-    Layout.THREE: 0.12,
-    Layout.FOUR: 0.16,
+    Layout.ONE: 0.44,
+    Layout.PAIR: 0.2,
+    Layout.STACK: 0.12,
+    Layout.THREE: 0.1,
+    Layout.FOUR: 0.14,
 }
 EQUAL = 0.25  # of the scenes of several things have some thing more than once
 CENTRAL = 0.25  # of the things alone have no place drawn, but the centre
 
 COLOURFUL = 0.5  # of the scenes have colours that are not their things' own
 COLOURED = 0.8  # of the things of those scenes have one
-SIZED = 0.4  # of the things alone are tiny or huge
+SIZED = 0.6  # of the things alone are tiny or huge
 
 Ground = Callable[[np.random.Generator], np.ndarray]
 

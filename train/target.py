@@ -133,6 +133,7 @@ def token_loss(target: EmbeddedTarget, some: Examples) -> Tensor:
     ).view_as(some.codes)
 
 
+@torch.compiler.set_stance("force_eager")  # batches of other sizes than those of training
 @torch.no_grad()
 def held_out_nats(
     target: EmbeddedTarget,
@@ -233,9 +234,9 @@ def main() -> None:
         # The fused kernel's backward pass is slow on a CPU; compiled, the plain attention takes two
         # thirds of its time.
         target.set_attn_implementation("eager")
-        for layer in target.model.layers:
-            # Three fifths of a step are element-wise; fused, it takes half the time.
-            layer.compile()
+    for layer in target.model.layers:
+        # Three fifths of a step are element-wise; fused, it takes half the time.
+        layer.compile(dynamic=False)
     supply = Supply(functools.partial(batch, tokenizer, args.seed, shares))
 
     def loss_of(step: int, fallen: float) -> tuple[Tensor, dict[str, float]]:

@@ -52,7 +52,7 @@ class RaceSpec:
 
 # Smooth grounds are easy to draft and textures hard; things lie between.
 SPECS = (
-    RaceSpec("animals", "cat and dog on green grass", 25),
+    RaceSpec("animals", "red dragon and blue rabbit on white snow", 1),
     RaceSpec("astronaut", "astronaut above rocket on night stars", 6),
     RaceSpec("fruit", "red apple, pear and banana on sky clouds", 2),
     RaceSpec("people", "woman, man, girl and boy on yellow stripes", 6),

@@ -11,6 +11,7 @@ import gradio as gr
 
 from app.api.page_blocks import PageFile
 from app.models.prompt_hints import EXAMPLES, class_groups, word_groups
+from engine.reader.scene import COLOURS
 from visualize.assets import script
 
 MARKUP = """<div class="word-list">
@@ -20,8 +21,9 @@ MARKUP = """<div class="word-list">
 </div>"""
 SCENES = MARKUP.format(
     f"Ask for up to four of its things on a ground, <i>{EXAMPLES[2]}</i>, one above the other,"
-    f" <i>{EXAMPLES[1]}</i>, or one at a place, <i>{EXAMPLES[3]} at the top left</i>. Click a word"
-    " to use it.",
+    f" <i>{EXAMPLES[1]}</i>, or one at a place or of another size, <i>{EXAMPLES[3]} at the top"
+    f" left</i>. Most things can be {', '.join(COLOURS[:-1])} or {COLOURS[-1]}. Click a word to use"
+    " it.",
     "a word",
 )
 CLASSES = MARKUP.format(

@@ -37,7 +37,6 @@ class StoredRace:
     recording: RecordedRace
     link: str = ""  # the query with its settings; empty where this page cannot race it
     raced_here: bool = False  # by the visitor, on this machine
-    chosen: str = ""  # why a race that ships has its seed, where it was chosen
 
     @cached_property
     def bytes(self) -> int:
@@ -56,7 +55,6 @@ class StoredRace:
         """The whole race as one snapshot."""
         machine, recorded = self.recording.trace.header.machine, not self.raced_here
         own = {"id": self.id, "link": self.link, "recorded": recorded}
-        own["chosen"] = self.chosen
         own["elsewhere"] = recorded and not is_of_this_machine(machine)
         return replay(self.recording).model_copy(update=own)
 

@@ -12,12 +12,6 @@ from visualize.pictures.recorded_race import RecordedRace
 
 FOLDER = Path(__file__).parents[2] / "static" / "races"
 TOUR, ROWS = "tour", "rows"  # races of the guided tour
-# Why a race has its seed, by the race's name. docs/log.md has the count.
-CHOSEN = {
-    "animals": "Chosen among 30: with it, as with six others, every lane that keeps the"
-    " distribution drew both animals whole. Of these lanes' pictures one in four misses something,"
-    " vanilla AR's too, since the model is small."
-}
 
 
 class RecordedRaces:
@@ -44,8 +38,7 @@ class RecordedRaces:
         return isinstance(name, str) and name in self._texts
 
     def _race(self, name: str) -> StoredRace:
-        recording, chosen = RecordedRace.loads(self._texts[name]), CHOSEN.get(name, "")
-        return StoredRace(name, recording, f"?recorded={name}", chosen=chosen)
+        return StoredRace(name, RecordedRace.loads(self._texts[name]), f"?recorded={name}")
 
     def _replay(self, name: str) -> Snapshot:
         return self.race(name).replay()

@@ -11,10 +11,10 @@ const PREVIEW =
   "While a lane races, a small decoder previews its picture; at its end the model's own draws it.";
 
 /**
- * What the badges of a race promise, and why it has its seed, for the foot of the board.
+ * What the badges of a race promise, for the foot of the board.
  * @param {HTMLElement} list @param {Snapshot} snapshot
  */
-export function listPromises(list, { lanes, seed, chosen }) {
+export function listPromises(list, { lanes }) {
   /** @type {Map<string, Set<string>>} */
   const titles = new Map(); // of the decoders from outside that a sentence is about
   /** @type {Map<string, string>} */
@@ -30,8 +30,7 @@ export function listPromises(list, { lanes, seed, chosen }) {
     const about = [...(titles.get(promise) ?? [])].join(" and ");
     return make("li", word, make("span", [about, promise].filter(Boolean).join(": ")));
   });
-  const why = chosen && make("li", make("span.badge", `seed ${seed}`), make("span", chosen));
-  list.replaceChildren(...badges, ...(why ? [why] : []));
+  list.replaceChildren(...badges);
 }
 
 /**

@@ -94,7 +94,6 @@ interface Snapshot {
   preview: boolean; // whether the pictures of lanes that race are a smaller decoder's
   prompt: string;
   seed: number;
-  chosen?: string; // why a recorded race has this seed, where it was chosen
   model: string;
   sampling: string; // what of it is not the model's own
   machine: string;

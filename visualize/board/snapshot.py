@@ -113,7 +113,6 @@ class Snapshot(BaseModel):
     )
     prompt: str
     seed: int
-    chosen: str = Field("", description="why a recorded race has this seed, where it was chosen")
     model: str
     sampling: str = Field(description="what of it is not the model's own")
     machine: str

@@ -35,7 +35,8 @@ def test_hint_is_for_every_text(text) -> None:
         ("an octopus", "This model reads: octopus on green stripes."),  # it stands out from them
         ("on green grass, an owl", ""),
         ("apple on sky", ""),
-        ("un chat noir sur la neige", "This model reads: cat on white snow; not drawn: noir."),
+        ("un chat noir sur la neige", ""),
+        ("un chat triste sur la neige", "This model reads: cat on white snow; not drawn: triste."),
         ("a guitarr on red", "This model reads: guitar on red."),
         (
             "an octopus playing the xylophone on green grass",

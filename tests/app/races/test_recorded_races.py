@@ -34,11 +34,3 @@ def test_recorded_races_are_put_on_the_board_without_a_model(folder) -> None:
     for name in (None, 5, "../race", "another", ["race"], {}):
         with pytest.raises(gr.Error, match="no longer kept"):
             races.show(name, "visitor")
-
-
-def test_the_seed_that_was_chosen_is_that_of_the_race_that_the_page_opens_with() -> None:
-    races = RecordedRaces()
-    said = {name: races.race(name).replay().wire()["chosen"] for name in races.titles}
-    assert races.first is not None
-    assert said.pop(races.first).startswith("Chosen among 30")
-    assert not any(said.values())
