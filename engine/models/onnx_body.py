@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import os
 from pathlib import Path
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
@@ -21,6 +22,9 @@ from engine.models.cache import WindowCache
 from engine.models.lean import LeanBody
 
 log = logging.getLogger(__name__)
+# Its makers' telemetry. ONNX Runtime reads this when it is first imported, and then looks up no
+# host and writes no identifier into the home folder.
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
 ROWS = 1, 2  # of guidance; each number has a graph of its own
 PLACES = 1024  # position ids that the tables of the rotation have

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import functools
 import gc
+import os
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -268,3 +270,20 @@ def test_it_computes_with_as_many_threads_as_torch() -> None:
         torch.set_num_threads(used)
     for session in two._sessions.values():
         assert session.get_session_options().intra_op_num_threads == 2
+
+
+def test_nothing_is_written_into_the_home_folder(tmp_path) -> None:
+    """Where its telemetry is on, ONNX Runtime writes an identifier and a data base there."""
+    cached = ("XDG_CACHE_HOME", "ORT_DISABLE_TELEMETRY")
+    kept = {name: value for name, value in os.environ.items() if name not in cached}
+    script = "from engine.models import load; print(load('embedded').runtime)"
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(
+        command,
+        env=kept | {"HOME": str(tmp_path)},
+        cwd=WEIGHTS.parent,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.startswith("ONNX Runtime"), done.stderr
+    assert not [*tmp_path.rglob("*")]
