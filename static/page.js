@@ -9,7 +9,7 @@ import { addressOf } from "./controls/moment.js";
 import { keep, kept, markOpened, query, queryAll, windowHeight } from "./dom.js";
 import { mountDropping } from "./form/drop.js";
 import { mountFilling } from "./form/filling.js";
-import { mountOffline, whenOnline } from "./form/offline.js";
+import { mountOffline } from "./form/offline.js";
 import { keepTyped, mountTyped } from "./form/typed.js";
 import { watchCharts } from "./panels/charts.js";
 import { mountSaving } from "./panels/save.js";
@@ -176,8 +176,7 @@ class Page {
     const { asked } = this.#races;
     if (pair || !isOver(race) || id === this.#over || (id === asked.race && asked.more)) return;
     this.#over = id;
-    // Offline it would only have gradio load the page again, in the middle of a talk.
-    whenOnline(() => this.#over === id && this.#trigger("over"));
+    this.#trigger("over");
   }
 
   // Whether the visitor watches another one's race.

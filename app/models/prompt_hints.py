@@ -23,10 +23,10 @@ COLOURED = 0.3  # of their things that take a colour have one
 SIZED = 0.3  # of those of one thing have a size
 EQUAL = 0.2  # of those of several have one thing several times
 EXAMPLES = (
-    "a red dragon and a blue rabbit in the snow",
+    "red dragon in the snow",
     "astronaut above rocket on night stars",
     "two penguins and a fish on snow",
-    "a tiny purple elephant on yellow",
+    "tiny purple cat on yellow",
 )
 CLASSES = ("golden retriever", "macaw", "geyser", "lighthouse")
 

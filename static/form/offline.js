@@ -1,78 +1,76 @@
-// Without a connection. Gradio would lose a press of Race; it waits for the connection here, and
-// for the page that gradio loads again once it is back. And whether the server is there, which
-// gradio asks again and again, is answered here.
+// A server that does not answer. A request of gradio's that cannot reach it is asked again until it
+// can, so that no press of Race is lost and gradio does not load the page again: it would end a
+// talk's chapter. The browser's own word for being offline says nothing about a server that runs on
+// the same machine, so nobody asks for it.
 
-import { closest, make, query } from "../dom.js";
+import { make } from "../dom.js";
 
-const PRESSED = "photo-finish-pressed"; // that a race waits, until one has begun
-const QUESTION = "/gradio_api/app_id"; // which gradio asks every two seconds once a call has failed
-const READY = 1000; // ms after a page is loaded again, until gradio hears a click
-const WAITS = "You are offline: this race starts as soon as the connection is back.";
+const CALLS = "/gradio_api/"; // gradio's requests, below the server's address
+const JOINS = "queue/join"; // of these the one that a press sends
+const AWAY = [502, 504]; // what a proxy answers where it reaches no server
+const PAUSES = [250, 500, 1000, 2000]; // ms before each further try; the last one again and again
+const WAITS = "The server does not answer: this race starts as soon as it does.";
 
-/** Does something now, or once the browser is online. @param {() => void} act */
-export function whenOnline(act) {
-  if (navigator.onLine) act();
-  else addEventListener("online", act, { once: true });
-}
+/** Has gradio's requests wait for a server that is away, and says so where a race waits. */
+export function mountOffline() {
+  const notice = make("p.notice.away", { role: "alert", popover: "manual" });
+  let waiting = 0; // requests
+  let pressed = false; // whether a race was asked for, and the server does not know of it
+  const say = () => {
+    const says = waiting > 0 && pressed;
+    if (says === notice.isConnected) return;
+    notice.textContent = ""; // it is read out once it is seen
+    if (!says) return notice.remove();
+    document.body.append(notice);
+    notice.showPopover(); // over what fills the screen, too
+    notice.textContent = WAITS;
+  };
+  document.addEventListener("photo-finish-asked", () => (pressed = true));
 
-/** Has gradio's questions fail at once while the browser is offline, as they would fail anyhow. */
-function answerQuestions() {
   const ask = window.fetch;
-  window.fetch = (input, options) => {
-    const address = input instanceof Request ? input.url : String(input);
-    const vain = !navigator.onLine && new URL(address, location.href).pathname.endsWith(QUESTION);
-    return vain ? Promise.reject(new TypeError("The browser is offline.")) : ask(input, options);
+  window.fetch = async (input, options) => {
+    const address = new URL(input instanceof Request ? input.url : String(input), location.href);
+    if (address.origin !== location.origin || !address.pathname.includes(CALLS))
+      return ask(input, options);
+    let waits = false;
+    try {
+      for (let tries = 0; ; tries++) {
+        const answer = await answerOf(() => ask(input, options), options?.signal);
+        if (answer) {
+          if (address.pathname.endsWith(JOINS)) pressed = false;
+          return answer;
+        }
+        if (!waits) waiting += 1;
+        waits = true;
+        say();
+        await pauseOf(PAUSES[Math.min(tries, PAUSES.length - 1)]);
+      }
+    } finally {
+      waiting -= Number(waits);
+      say();
+    }
   };
 }
 
-/** Holds back what starts a race while the browser is offline, and starts it once it is not. */
-export function mountOffline() {
-  answerQuestions();
-  /** @type {HTMLElement | null} what says so, while a race waits */
-  let notice = null;
-
-  /** @param {Event} event */
-  function hold(event) {
-    if (navigator.onLine) return;
-    event.preventDefault();
-    event.stopImmediatePropagation();
-    if (notice) return;
-    remember(true);
-    notice = make("p.notice", { role: "alert" }, WAITS);
-    query(document, "#entry").after(notice);
+/**
+ * The server's answer, or null where it could not be reached. A request that was ended by its
+ * sender raises what `ask` raises.
+ * @param {() => Promise<Response>} ask @param {AbortSignal | null} [signal]
+ */
+async function answerOf(ask, signal) {
+  try {
+    const answer = await ask();
+    return AWAY.includes(answer.status) ? null : answer;
+  } catch (error) {
+    if (signal?.aborted || !(error instanceof TypeError)) throw error;
+    return null;
   }
-  document.addEventListener("click", (event) => closest(event, "#race") && hold(event), true);
-  document.addEventListener(
-    "keydown",
-    (event) => {
-      if (event.key === "Enter" && closest(event, "#prompt")) hold(event);
-    },
-    true,
-  );
-  addEventListener("online", () => {
-    if (!notice) return;
-    notice.remove();
-    notice = null;
-    query(document, "#race").click();
+}
+
+/** Resolves after `pause` ms, or once the browser has a connection again. @param {number} pause */
+function pauseOf(pause) {
+  return new Promise((resolve) => {
+    setTimeout(resolve, pause);
+    addEventListener("online", resolve, { once: true });
   });
-  document.addEventListener("photo-finish-start", () => remember(false));
-  if (isRemembered()) setTimeout(() => navigator.onLine && query(document, "#race").click(), READY);
-}
-
-/** @param {boolean} waits */
-function remember(waits) {
-  try {
-    if (waits) sessionStorage.setItem(PRESSED, "1");
-    else sessionStorage.removeItem(PRESSED);
-  } catch {
-    // Nothing is kept: a page that is loaded again waits for nothing.
-  }
-}
-
-function isRemembered() {
-  try {
-    return sessionStorage.getItem(PRESSED) !== null;
-  } catch {
-    return false;
-  }
 }
