@@ -153,6 +153,8 @@ def remote_routes(remotes: Remotes) -> list[Route]:
         stage = remotes.of_key(request.path_params["key"])
         if stage is None:
             return Response(status_code=204)  # after which no browser asks again
+        if request.method == "HEAD":
+            return Response()  # whether there is one, asked without hearing its turns
         chunks = remotes.listen(stage)
         return StreamingResponse(chunks, media_type="text/event-stream", headers=HEADERS)
 

@@ -48,6 +48,8 @@ def race_routes(find: Find, replay: Callable[[StoredRace], Snapshot]) -> list[Ro
         race = find(request.path_params["race"])
         if race is None:
             return Response(status_code=204)
+        if request.method == "HEAD":  # whether there is one
+            return Response()
         chunks: AsyncIterator[bytes] = race.stream() if isinstance(race, LiveRace) else over(race)
         headers = dict(HEADERS)
         if "gzip" in request.headers.get("accept-encoding", ""):

@@ -2,6 +2,7 @@
 
 import { isResting } from "../controls/keys.js";
 import { closest, finder, keep, kept, say } from "../dom.js";
+import { openStream } from "../trace/stream.js";
 import { openChannel } from "./speaker_link.js";
 
 const KEPT = "photo-finish-remote"; // the code and its key, which outlive a reload
@@ -17,8 +18,8 @@ export function mountRemote(root, { state, onChange }, server) {
   const box = part("remote");
   const channel = openChannel();
   part("remote-open").hidden = !channel;
-  /** @type {EventSource | null} */
-  let events = null;
+  /** @type {(() => void) | null} closes the stream of turns */
+  let closeTurns = null;
 
   /** @param {{ code: string, key: string }} remote */
   function listen({ code, key }) {
@@ -26,20 +27,17 @@ export function mountRemote(root, { state, onChange }, server) {
     const local = LOOPBACK.includes(location.hostname);
     say(part("remote-link"), `${server.replace(/^https?:\/\//, "")}/remote/${code}`);
     say(part("remote-local"), local ? "A phone needs this page's own address, not localhost." : "");
-    events = new EventSource(`${server}/remotes/${key}/events`);
-    events.addEventListener("message", ({ data }) => {
+    const message = (/** @type {MessageEvent<string>} */ { data }) =>
       channel?.postMessage({ turn: Number(data) });
-    });
-    events.addEventListener("error", () => {
-      if (events?.readyState !== EventSource.CLOSED) return;
-      events = null; // the code has ended
+    closeTurns = openStream(`${server}/remotes/${key}/events`, { message }, () => {
+      closeTurns = null; // the code has ended
       box.hidden = true;
     });
   }
 
   async function toggle() {
     if (!state.present || !channel) return;
-    if (events) return void (box.hidden = !box.hidden);
+    if (closeTurns) return void (box.hidden = !box.hidden);
     const answer = await fetch(`${server}/remotes`, { method: "POST" }).catch(() => null);
     const remote = answer && (await answer.json());
     box.hidden = false;
@@ -57,8 +55,8 @@ export function mountRemote(root, { state, onChange }, server) {
     const before = kept(() => sessionStorage, KEPT);
     if (present && before) listen(JSON.parse(before));
     if (present) return;
-    events?.close(); // so that the phone hears that the stage was left
-    events = null;
+    closeTurns?.(); // so that the phone hears that the stage was left
+    closeTurns = null;
     box.hidden = true;
   });
 }

@@ -1,5 +1,6 @@
 // Where the board's races come from: each is asked for by its id, and the newest request wins.
 
+import { openStream } from "./stream.js";
 import { advance, beginRace } from "./updates.js";
 
 /**
@@ -69,11 +70,10 @@ export class RaceSource {
   }
 
   // A race that is on comes as server-sent events: a snapshot, and then what is new. Where the
-  // connection was lost the browser asks again, and is sent all events once more.
+  // connection was lost it is asked for again, and all events are sent once more.
   /** @param {string} race @returns {Promise<boolean>} */
   #watch(race) {
     return new Promise((resolve) => {
-      const events = new EventSource(`${this.#root}/races/${encodeURIComponent(race)}/events`);
       /** @type {Live | null} */
       let live = null;
       let seen = -1; // the number of the last event
@@ -83,13 +83,13 @@ export class RaceSource {
         return true;
       };
       const close = () => {
-        events.close();
+        closeStream();
         resolve(false);
       };
       const stream = (this.#stream = { close, again: show });
       const end = () => {
         if (this.#stream === stream) this.#stream = null;
-        events.close();
+        closeStream();
       };
       /** @param {MessageEvent<string>} event @param {(data: any) => Live | null} taken */
       const take = ({ data, lastEventId }, taken) => {
@@ -102,16 +102,18 @@ export class RaceSource {
         if (over) end();
         show().then(resolve);
       };
-      events.addEventListener("snapshot", (event) => take(event, (data) => beginRace(data, live)));
-      events.addEventListener("update", (event) =>
-        take(event, (data) => live && advance(live, data)),
+      const closeStream = openStream(
+        `${this.#root}/races/${encodeURIComponent(race)}/events`,
+        {
+          snapshot: (event) => take(event, (data) => beginRace(data, live)),
+          update: (event) => take(event, (data) => live && advance(live, data)),
+        },
+        () => {
+          end();
+          resolve(false);
+          this.#gone(race);
+        },
       );
-      events.addEventListener("error", () => {
-        if (events.readyState !== EventSource.CLOSED || this.#stream !== stream) return;
-        end();
-        resolve(false);
-        this.#gone(race);
-      });
     });
   }
 }

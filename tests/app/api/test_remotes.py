@@ -136,6 +136,19 @@ def test_what_is_no_turn_is_rejected_in_words(remotes, body: str) -> None:
     assert answers[0].json()["error"].startswith("A turn is {code")
 
 
+def test_a_stage_is_asked_for_without_hearing_its_turns(remotes, stage) -> None:
+    assert remotes.turn(turn(stage.code), HALL) == (200, "")
+    (there, gone) = run(
+        _ask(
+            remotes,
+            ("HEAD", f"/remotes/{stage.key}/events", ""),
+            ("HEAD", "/remotes/no-key/events", ""),
+        )
+    )
+    assert (there.status_code, gone.status_code) == (200, 204)
+    assert stage.turns.qsize() == 1
+
+
 def test_the_routes_give_codes_and_say_what_they_are_not(remotes, clock) -> None:
     asked = [("POST", "/remotes", "")] * (OWN_STAGES + 1)
     asked += [("GET", "/remotes/no-key/events", ""), ("GET", "/remote/00000000", "")]

@@ -75,6 +75,9 @@ def test_a_race_that_is_over_is_one_event_and_one_that_is_not_kept_is_none(url, 
     assert f'"id":"{race}"' in over[2]
     answer = client.get("/races/another/events")
     assert (answer.status_code, answer.content) == (204, b"")
+    # whether there is one, asked by a page whose stream a proxy ended
+    assert client.head(f"/races/{race}/events").status_code == 200
+    assert client.head("/races/another/events").status_code == 204
 
 
 def test_who_cannot_decompress_is_sent_text(url, client) -> None:

@@ -93,13 +93,52 @@ test("a race that is gone is said to be, once, and only while it is asked for", 
   const { races, stream, gone, came } = watched();
   stream.fail(Source.CLOSED);
   stream.fail(Source.CLOSED);
-  assert.deepEqual(gone, ["a"]);
+  for (const { resolve } of files.slice(-2)) resolve({ status: 204 });
   assert.equal(await came, false);
+  assert.deepEqual(gone, ["a"]);
   races.ask({ race: "a" });
   const again = Source.all.at(-1);
-  races.ask({ race: "b" });
   again.fail(Source.CLOSED);
+  races.ask({ race: "b" });
+  files.at(-1).resolve({ status: 204 });
+  await settle();
   assert.deepEqual(gone, ["a"]);
+});
+
+test("where a proxy gives an error the stream is opened again, ever more seldom", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const turn = () => new Promise((resolve) => void setImmediate(resolve));
+  const { races, stream, shown, gone } = watched();
+  stream.send("snapshot", 0, first);
+  stream.send("update", 1, update(1));
+  for (const [pause, answer] of [
+    [500, { status: 502 }],
+    [1000, null], // no server at all
+    [2000, { status: 200 }],
+  ]) {
+    const last = Source.all.at(-1);
+    last.fail(Source.CLOSED);
+    files.at(-1).resolve(answer);
+    await turn();
+    t.mock.timers.tick(pause - 1);
+    assert.equal(Source.all.at(-1), last);
+    t.mock.timers.tick(1);
+    assert.notEqual(Source.all.at(-1), last);
+  }
+  const last = Source.all.at(-1);
+  last.send("snapshot", 0, first);
+  for (const seq of [1, 2]) last.send("update", seq, update(seq));
+  assert.deepEqual(
+    shown.map(({ seq }) => seq),
+    [0, 1, 2],
+  );
+  assert.deepEqual(gone, []);
+  last.fail(Source.CLOSED);
+  races.give(over("own")); // another race is on the board by then
+  files.at(-1).resolve({ status: 502 });
+  await turn();
+  t.mock.timers.tick(10_000);
+  assert.equal(Source.all.at(-1), last);
 });
 
 test("a running race that is asked for again keeps its stream and is shown again", async () => {
