@@ -23,7 +23,7 @@ COLOURED = 0.3  # of their things that take a colour have one
 SIZED = 0.3  # of those of one thing have a size
 EQUAL = 0.2  # of those of several have one thing several times
 EXAMPLES = (
-    "red dragon in the snow",
+    "red dragon and blue rabbit on white snow",  # what the page opens with
     "astronaut above rocket on night stars",
     "two penguins and a fish on snow",
     "tiny purple cat on yellow",
