@@ -26,6 +26,7 @@ LIFE_SECONDS = 4 * 3600.0  # of a code
 AWAY_SECONDS = 60.0  # for which a stage that is loaded again may be away
 WRONG, WRONG_SECONDS = 10, 60.0  # codes that an address may have wrong in such a time
 WAITING = 8  # turns that a stage has not taken yet; more are dropped
+ELSEWHERE = 0  # in the place of a turn: another stream has the stage's turns now
 BEAT_SECONDS = 15.0  # between signs of life on a stream, which a proxy would cut otherwise
 HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
 GONE = "No stage has this code: it was closed, or has a new code. Open the link that it shows."
@@ -87,15 +88,27 @@ class Remotes:
         return next((s for s in stages if same(s.key.encode(), key.encode())), None)
 
     async def listen(self, stage: Stage) -> AsyncIterator[str]:
-        """A stage's turns as server-sent events, until its code ends."""
+        """Yield a stage's turns as server-sent events, until its code ends or somebody else
+        listens: a stage whose connection was cut listens anew, and what its old stream has not
+        sent is for the new one."""
+        before, turns = stage.turns, asyncio.Queue[int](WAITING)
+        while not before.empty():
+            turns.put_nowait(before.get_nowait())
+        before.put_nowait(ELSEWHERE)
+        stage.turns = turns
         stage.listening += 1
         try:
             yield ":\n\n"
             while self._stages.get(stage.code) is stage:
                 try:
-                    yield f"data: {await asyncio.wait_for(stage.turns.get(), BEAT_SECONDS)}\n\n"
+                    by = await asyncio.wait_for(turns.get(), BEAT_SECONDS)
                 except TimeoutError:
                     yield ":\n\n"
+                else:
+                    if by == ELSEWHERE:
+                        yield "event: elsewhere\ndata: 1\n\n"
+                        return
+                    yield f"data: {by}\n\n"
                 self._forget()
         finally:
             stage.listening -= 1

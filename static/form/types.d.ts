@@ -105,6 +105,7 @@ interface PageProps {
 /** The scripts' own events: what a button press, a race and the two forms tell one another. */
 interface DocumentEventMap {
   "photo-finish-press": CustomEvent<string>; // the id of a button
+  "photo-finish-turn": CustomEvent<number>; // by a phone: chapters onwards
   "photo-finish-fill": CustomEvent<Canvas>;
   "photo-finish-filling": CustomEvent<Fills | "">; // what can be filled in; "" of whole pictures
   "photo-finish-lanes": CustomEvent<string[]>;

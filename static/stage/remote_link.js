@@ -3,21 +3,17 @@
 import { isResting } from "../controls/keys.js";
 import { closest, finder, keep, kept, say } from "../dom.js";
 import { openStream } from "../trace/stream.js";
-import { openChannel } from "./speaker_link.js";
 
 const KEPT = "photo-finish-remote"; // the code and its key, which outlive a reload
 const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
 
 /**
- * Has the key m and a button show the link for phones, on the stage, and turns as they say. A
- * phone's turns come in by the channel of the speaker's view.
+ * Has the key m and a button show the link for phones, on the stage, and turns as they say.
  * @param {HTMLElement} root @param {Board} board @param {string} server its address
  */
 export function mountRemote(root, { state, onChange }, server) {
   const part = finder(root);
   const box = part("remote");
-  const channel = openChannel();
-  part("remote-open").hidden = !channel;
   /** @type {(() => void) | null} closes the stream of turns */
   let closeTurns = null;
 
@@ -28,15 +24,23 @@ export function mountRemote(root, { state, onChange }, server) {
     say(part("remote-link"), `${server.replace(/^https?:\/\//, "")}/remote/${code}`);
     say(part("remote-local"), local ? "A phone needs this page's own address, not localhost." : "");
     const message = (/** @type {MessageEvent<string>} */ { data }) =>
-      channel?.postMessage({ turn: Number(data) });
-    closeTurns = openStream(`${server}/remotes/${key}/events`, { message }, () => {
-      closeTurns = null; // the code has ended
-      box.hidden = true;
-    });
+      document.dispatchEvent(new CustomEvent("photo-finish-turn", { detail: Number(data) }));
+    // The code has ended, or another window of the browser is the stage that has it.
+    closeTurns = openStream(
+      `${server}/remotes/${key}/events`,
+      { message, elsewhere: leave },
+      leave,
+    );
+  }
+
+  function leave() {
+    closeTurns?.();
+    closeTurns = null;
+    box.hidden = true;
   }
 
   async function toggle() {
-    if (!state.present || !channel) return;
+    if (!state.present) return;
     if (closeTurns) return void (box.hidden = !box.hidden);
     const answer = await fetch(`${server}/remotes`, { method: "POST" }).catch(() => null);
     const remote = answer && (await answer.json());
@@ -44,6 +48,7 @@ export function mountRemote(root, { state, onChange }, server) {
     if (answer?.ok) return listen(remote);
     say(part("remote-link"), remote?.error ?? "The page's server does not answer.");
   }
+  part("remote-open").hidden = false; // a board without a server keeps it hidden
   part("remote-open").addEventListener("click", toggle);
   document.addEventListener("keydown", (event) => {
     if (event.key === "m" && !isResting(event) && !closest(event, "dialog")) toggle();
@@ -55,8 +60,6 @@ export function mountRemote(root, { state, onChange }, server) {
     const before = kept(() => sessionStorage, KEPT);
     if (present && before) listen(JSON.parse(before));
     if (present) return;
-    closeTurns?.(); // so that the phone hears that the stage was left
-    closeTurns = null;
-    box.hidden = true;
+    leave(); // so that the phone hears of it
   });
 }

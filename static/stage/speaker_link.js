@@ -28,6 +28,10 @@ export function openSpeaker() {
  * @param {{ turn(by: number): void, notes(): Notes | null }} tour
  */
 export function mountSpeakerLink({ state, onChange }, tour) {
+  // A phone's turn, which is for this window alone.
+  document.addEventListener("photo-finish-turn", ({ detail }) => {
+    if (state.present) tour.turn(detail);
+  });
   const channel = openChannel();
   if (!channel) return;
   let sent = "";

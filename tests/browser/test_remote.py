@@ -10,6 +10,10 @@ from tests.browser.acts import key, prompted, wide
 def test_a_phone_turns_the_stage_and_hears_when_it_has_gone(recorded_url, open_page) -> None:
     stage = open_page(recorded_url, 1280, 720, "?present=1")
     prompted(stage, "cactus on yellow sand")
+    other = stage.context.new_page()  # another stage of the browser, which has no code
+    other.goto(f"{recorded_url}?present=1&tour=3")
+    expect(other.locator(".chapter-number")).to_have_text("3")
+    expect(stage.locator(".remote-open")).not_to_have_attribute("hidden", "")
     key(stage, "m")
     link = stage.locator(".remote-link")
     expect(link).to_contain_text("/remote/")
@@ -29,6 +33,8 @@ def test_a_phone_turns_the_stage_and_hears_when_it_has_gone(recorded_url, open_p
     for name, chapter in (("Next", "1"), ("Next", "2"), ("Back", "1")):
         phone.get_by_role("button", name=name).click()
         expect(number).to_have_text(chapter)
+    expect(other.locator(".chapter-number")).to_have_text("3")
+    other.close()
     key(stage, "m")
     expect(stage.locator(".remote")).to_be_hidden()
     stage.reload()  # the code outlives it

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import httpx
 import pytest
 from starlette.applications import Starlette
@@ -73,6 +75,45 @@ def test_a_stage_hears_the_turns_of_its_code_until_it_ends(remotes, clock) -> No
 
     assert run(heard()) == [":\n\n", "data: 1\n\n", "data: -1\n\n"]
     assert remotes.of_key(stage.key) is None
+
+
+def test_the_last_stream_of_a_stage_has_its_turns(remotes) -> None:
+    """A proxy cuts a stage's stream, and the server does not know of it yet."""
+    stage = remotes.open(HOME)
+
+    async def heard() -> tuple[list[str], list[str]]:
+        cut = remotes.listen(stage)
+        before = [await anext(cut)]
+        waits = asyncio.ensure_future(anext(cut))
+        await asyncio.sleep(0)
+        new = remotes.listen(stage)
+        after = [await anext(new)]
+        for by in (1, -1):
+            assert remotes.turn(turn(stage.code, by), HALL) == (200, "")
+            after.append(await anext(new))
+        before.append(await waits)
+        before += [event async for event in cut]
+        await new.aclose()
+        return before, after
+
+    before, after = run(heard())
+    assert before == [":\n\n", "event: elsewhere\ndata: 1\n\n"]
+    assert after == [":\n\n", "data: 1\n\n", "data: -1\n\n"]
+    assert stage.listening == 0
+
+
+def test_turns_that_a_stream_did_not_take_are_for_the_next(remotes) -> None:
+    stage = remotes.open(HOME)
+
+    async def heard() -> str:
+        cut = remotes.listen(stage)
+        await anext(cut)  # and no more: its connection is dead
+        assert remotes.turn(turn(stage.code, -1), HALL) == (200, "")
+        new = remotes.listen(stage)
+        await anext(new)
+        return await anext(new)
+
+    assert run(heard()) == "data: -1\n\n"
 
 
 def test_a_phone_hears_that_the_stage_has_gone_and_that_it_is_back(remotes, stage, clock) -> None:
