@@ -1,6 +1,10 @@
 """Next and back from a phone. A stage asks for a code and shows it; a phone that opens the link
 with the code turns the stage's chapters, and can do nothing else. Codes are in memory alone, with
-the address that asked and names that phones made up, and end with the stage."""
+the address that asked and names that phones made up, and end with the stage.
+
+A turn is numbered, and sent until the stage says that it has heard it; a press is answered with 200
+only then. Proxies may cut and answer in our place: a phone sends a press again with its number, a
+stage hears a turn again with its number, and neither counts twice."""
 
 from __future__ import annotations
 
@@ -17,6 +21,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingR
 from starlette.routing import Route
 
 from app.api.visitor import address
+from app.races.event_stream import HEADERS
 from visualize.assets import STATIC
 
 DIGITS = 8  # of a code: with WRONG tries a minute an address finds one of 64 in months
@@ -25,25 +30,47 @@ PHONES = 3  # of a stage
 LIFE_SECONDS = 4 * 3600.0  # of a code
 AWAY_SECONDS = 60.0  # for which a stage that is loaded again may be away
 WRONG, WRONG_SECONDS = 10, 60.0  # codes that an address may have wrong in such a time
-WAITING = 8  # turns that a stage has not taken yet; more are dropped
-ELSEWHERE = 0  # in the place of a turn: another stream has the stage's turns now
+WAITING = 8  # turns that a stage has not heard yet; more are refused
+HEARD_SECONDS = 5.0  # in which a stage hears a turn, or it is taken back
 BEAT_SECONDS = 15.0  # between signs of life on a stream, which a proxy would cut otherwise
-HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
 GONE = "No stage has this code: it was closed, or has a new code. Open the link that it shows."
 FULL = f"{PHONES} phones turn this stage already."
+BEHIND = "The stage is behind: wait until it has turned."
+NOT_HEARD = "The stage did not answer in time. Look whether it has turned before you press again."
 TOO_MANY = "Too many stages have a code here. Close one of them, or try again later."
 TOO_OFTEN = "Too many wrong codes came from this address: try again in a minute."
-WRONG_BODY = "A turn is {code, phone: 8 to 64 characters, by: -1, 0 or 1}."
+WRONG_PRESS = "A press is {code, phone: 8 to 64 characters, number: 0 .., by: -1, 0 or 1}."
+WRONG_TURN = "What a stage has heard is {turn: 1 ..}."
 
 
-class Turn(BaseModel):
-    """A phone's: to the next chapter, to the one before, or none, which asks for the stage."""
+class Press(BaseModel):
+    """A phone's: to the next chapter, to the one before, or none, which asks for the stage. The
+    phone's `number` grows with each press."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
     code: str = Field(max_length=16)
     phone: str = Field(min_length=8, max_length=64)
+    number: int = Field(ge=0, lt=2**53)
     by: Literal[-1, 0, 1]
+
+
+class Heard(BaseModel):
+    """A stage's word that it has heard the turns up to this one."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    turn: int = Field(ge=1, lt=2**53)
+
+
+@dataclass
+class Turn:
+    """What a press asks of a stage. `heard` is true once the stage says so, false if it did not."""
+
+    number: int  # of the stage's turns
+    press: int  # the phone's number
+    by: int
+    heard: asyncio.Future[bool] = field(default_factory=asyncio.Future)
 
 
 @dataclass
@@ -56,8 +83,10 @@ class Stage:
     began: float
     seen: float  # when it was there last
     listening: int = 0
-    phones: set[str] = field(default_factory=set)
-    turns: asyncio.Queue[int] = field(default_factory=lambda: asyncio.Queue(WAITING))
+    turned: int = 0  # turns that it was asked for
+    waiting: list[Turn] = field(default_factory=list)  # to be heard, in their order
+    phones: dict[str, Turn | None] = field(default_factory=dict)  # each with its last turn
+    news: asyncio.Event = field(default_factory=asyncio.Event)  # of the stream that has its turns
 
 
 class Remotes:
@@ -89,48 +118,69 @@ class Remotes:
 
     async def listen(self, stage: Stage) -> AsyncIterator[str]:
         """Yield a stage's turns as server-sent events, until its code ends or somebody else
-        listens: a stage whose connection was cut listens anew, and what its old stream has not
-        sent is for the new one."""
-        before, turns = stage.turns, asyncio.Queue[int](WAITING)
-        while not before.empty():
-            turns.put_nowait(before.get_nowait())
-        before.put_nowait(ELSEWHERE)
-        stage.turns = turns
+        listens: a stage whose connection was cut listens anew, and is told what it has not said to
+        have heard."""
+        stage.news.set()
+        stage.news = news = asyncio.Event()
+        sent = 0
         stage.listening += 1
         try:
             yield ":\n\n"
             while self._stages.get(stage.code) is stage:
+                if stage.news is not news:
+                    yield "event: elsewhere\ndata: 1\n\n"
+                    return
+                news.clear()
+                for turn in [turn for turn in stage.waiting if turn.number > sent]:
+                    sent = turn.number
+                    yield f"id: {turn.number}\ndata: {turn.by}\n\n"
                 try:
-                    by = await asyncio.wait_for(turns.get(), BEAT_SECONDS)
+                    await asyncio.wait_for(news.wait(), BEAT_SECONDS)
                 except TimeoutError:
                     yield ":\n\n"
-                else:
-                    if by == ELSEWHERE:
-                        yield "event: elsewhere\ndata: 1\n\n"
-                        return
-                    yield f"data: {by}\n\n"
                 self._forget()
         finally:
             stage.listening -= 1
             stage.seen = self._clock()
 
-    def turn(self, turn: Turn, address: str) -> tuple[int, str]:
-        """Hands a turn to its stage. Returns a status of HTTP and, where it is no 200, why."""
+    def heard(self, stage: Stage, number: int) -> None:
+        """Counts the turns up to this one as heard."""
+        for turn in stage.waiting:
+            if turn.number <= number:
+                turn.heard.set_result(True)
+        stage.waiting = [turn for turn in stage.waiting if turn.number > number]
+
+    async def press(self, press: Press, address: str) -> tuple[int, str]:
+        """Hands a press to its stage, and waits until it is heard.
+
+        Returns:
+            A status of HTTP and, where it is no 200, why.
+        """
         self._forget()
         if len(self._wrong.get(address, ())) >= WRONG:
             return 429, TOO_OFTEN
-        stage = self._stages.get(turn.code)
+        stage = self._stages.get(press.code)
         if stage is None:
             self._wrong.setdefault(address, []).append(self._clock())
             return 404, GONE
-        if not stage.listening:
-            return 404, GONE
-        if turn.phone not in stage.phones and len(stage.phones) >= PHONES:
+        if press.phone not in stage.phones and len(stage.phones) >= PHONES:
             return 403, FULL
-        stage.phones.add(turn.phone)
-        if turn.by and not stage.turns.full():
-            stage.turns.put_nowait(turn.by)
-        return 200, ""
+        turn = stage.phones.setdefault(press.phone, None)
+        if not press.by:
+            return (200, "") if stage.listening else (404, GONE)
+        if turn is None or press.number > turn.press:
+            if len(stage.waiting) >= WAITING:
+                return 503, BEHIND
+            stage.turned += 1
+            turn = Turn(stage.turned, press.number, press.by)
+            stage.phones[press.phone] = turn
+            stage.waiting.append(turn)
+            stage.news.set()
+        await asyncio.wait([turn.heard], timeout=HEARD_SECONDS)
+        if turn in stage.waiting:
+            stage.waiting.remove(turn)
+            turn.heard.set_result(False)
+        return (200, "") if turn.heard.result() else (504, NOT_HEARD)
 
     def _forget(self) -> None:
         """Drops codes that have ended, and wrong ones of a while ago."""
@@ -153,7 +203,7 @@ def _new_code() -> str:
 
 
 def remote_routes(remotes: Remotes) -> list[Route]:
-    """Where a stage gets a code and hears its turns, a phone's page, and where that turns."""
+    """Where a stage gets a code, hears its turns and says so; a phone's page, and its presses."""
     page = (STATIC / "stage" / "remote.html").read_text("utf-8")
 
     async def begin(request: Request) -> Response:
@@ -171,12 +221,23 @@ def remote_routes(remotes: Remotes) -> list[Route]:
         chunks = remotes.listen(stage)
         return StreamingResponse(chunks, media_type="text/event-stream", headers=HEADERS)
 
-    async def turn(request: Request) -> Response:
+    async def heard(request: Request) -> Response:
         try:
-            asked = Turn.model_validate_json(await request.body())
+            said = Heard.model_validate_json(await request.body())
         except ValidationError:
-            return JSONResponse({"error": WRONG_BODY}, 422)
-        status, why = remotes.turn(asked, address(request))
+            return JSONResponse({"error": WRONG_TURN}, 422)
+        stage = remotes.of_key(request.path_params["key"])
+        if stage is None:
+            return JSONResponse({"error": GONE}, 404)
+        remotes.heard(stage, said.turn)
+        return JSONResponse({})
+
+    async def press(request: Request) -> Response:
+        try:
+            asked = Press.model_validate_json(await request.body())
+        except ValidationError:
+            return JSONResponse({"error": WRONG_PRESS}, 422)
+        status, why = await remotes.press(asked, address(request))
         return JSONResponse({"error": why} if why else {}, status)
 
     async def phone(_: Request) -> Response:
@@ -184,7 +245,8 @@ def remote_routes(remotes: Remotes) -> list[Route]:
 
     return [
         Route("/remotes", begin, methods=["POST"]),
-        Route("/remotes/turns", turn, methods=["POST"]),
+        Route("/remotes/presses", press, methods=["POST"]),
         Route("/remotes/{key}/events", events),
+        Route("/remotes/{key}/heard", heard, methods=["POST"]),
         Route("/remote/{code}", phone),
     ]

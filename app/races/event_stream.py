@@ -7,6 +7,8 @@ import zlib
 from pydantic import BaseModel
 
 GZIP = 16 + zlib.MAX_WBITS
+# They ask a proxy not to hold events back, and a cache not to keep them.
+HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
 # A block of deflate that holds nothing, which may stand between any two chunks: it shows a proxy
 # that the stream goes on.
 NOTHING = b"\x00\x00\x00\xff\xff"

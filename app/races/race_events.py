@@ -12,13 +12,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from app.races.event_stream import GZIP, EventStream
+from app.races.event_stream import GZIP, HEADERS, EventStream
 from app.races.live_race import LiveRace
 from app.races.race_table import StoredRace
 from visualize.board.snapshot import Snapshot
 
-# They ask a proxy not to hold events back, and a cache not to keep them.
-HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
 NOT_KEPT = "This race is no longer kept here."
 CLOSED = "Bets are closed: a lane is half way."
 Find = Callable[[str], LiveRace | StoredRace | None]

@@ -70,7 +70,12 @@ async function answerOf(ask, signal) {
 /** Resolves after `pause` ms, or once the browser has a connection again. @param {number} pause */
 function pauseOf(pause) {
   return new Promise((resolve) => {
-    setTimeout(resolve, pause);
-    addEventListener("online", resolve, { once: true });
+    const goOn = () => {
+      clearTimeout(timer);
+      removeEventListener("online", goOn);
+      resolve(undefined);
+    };
+    const timer = setTimeout(goOn, pause);
+    addEventListener("online", goOn);
   });
 }

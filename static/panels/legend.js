@@ -11,7 +11,7 @@ const PREVIEW =
   "While a lane races, a small decoder previews its picture; at its end the model's own draws it.";
 
 /**
- * What the badges of a race promise, for the foot of the board.
+ * Fills the list at the board's foot: what each badge of the race promises.
  * @param {HTMLElement} list @param {Snapshot} snapshot
  */
 export function listPromises(list, { lanes }) {

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import expect
+from playwright.sync_api import Request, Route, expect
 
-from tests.browser.acts import key, prompted, wide
+from tests.browser.acts import PATIENCE, key, prompted, wide
 
 
 def test_a_phone_turns_the_stage_and_hears_when_it_has_gone(recorded_url, open_page) -> None:
@@ -49,3 +49,35 @@ def test_a_phone_turns_the_stage_and_hears_when_it_has_gone(recorded_url, open_p
     key(stage, "f")
     expect(said).to_be_empty()
     phone.close()
+
+
+def test_a_proxy_that_answers_for_the_server_loses_no_press(recorded_url, browser) -> None:
+    context = browser.new_context()  # whose console may say what the proxy answers
+    stage, phone = context.new_page(), context.new_page()
+    stage.set_default_timeout(PATIENCE)
+    stage.goto(f"{recorded_url}?present=1")
+    stage.wait_for_selector("html[data-opened]")
+    key(stage, "m")
+    expect(stage.locator(".remote-link")).to_contain_text("/remote/")
+    phone.goto(f"http://{stage.locator('.remote-link').inner_text()}")
+    sent: list[str] = []
+
+    def is_next(request: Request) -> bool:
+        return '"by":1' in (request.post_data or "")
+
+    def pass_on(route: Route) -> None:
+        if is_next(route.request):
+            sent.append(route.request.post_data or "")
+        if len(sent) != 1:
+            return route.continue_()
+        assert route.fetch().ok
+        route.fulfill(status=502, body="<html>Bad gateway</html>")
+
+    phone.route("**/remotes/presses", pass_on)
+    stage.route("**/remotes/*/heard", lambda route: route.fulfill(status=502), times=1)
+    with phone.expect_response(lambda answer: answer.ok and is_next(answer.request)):
+        phone.get_by_role("button", name="Next").click()
+    assert [sent[0], sent[0]] == sent
+    expect(stage.locator(".chapter-number")).to_have_text("1")
+    expect(phone.locator("p[role=status]")).to_be_empty()
+    context.close()

@@ -78,8 +78,8 @@ class SampledPictures:
         return log_mean([log_e_value(each) for each in self.counts.values()])
 
     def add(self, tokens: np.ndarray, ranks: np.ndarray, by_number: np.ndarray) -> None:
-        """A picture's tokens [N] that are not forced, and their ranks, tokens ordered by their
-        probability and by their number."""
+        """Count a picture's ranks [N], of the tokens [N] that are not forced. `ranks` order the
+        vocabulary by probability, `by_number` by the token's number."""
         for name, chosen in _statistics(tokens, ranks, by_number):
             eighths = np.bincount((chosen * EIGHTHS).astype(int), minlength=EIGHTHS)
             self.counts[name] = self.counts.get(name, 0) + eighths
@@ -116,9 +116,11 @@ def _statistics(
 def ranks_of(
     model: Toy, plan: Plan, tokens: list[int], shares: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """Of a plan's tokens that are not forced the tokens, and their ranks, ordered by their
-    probability and by their number; None where one is impossible. `shares` [length]: uniform
-    numbers."""
+    """Return a plan's tokens that are not forced, with their ranks of both orders: by probability
+    and by number. None where a token is impossible.
+
+    `shares` [length] are uniform numbers: where in its own probability each rank lies.
+    """
     free, by_chance, by_number = list[int](), list[float](), list[float]()
     for n, token in enumerate(tokens):
         if plan.forced[n] >= 0:

@@ -11,19 +11,21 @@ from starlette.applications import Starlette
 from app.api import remotes as module
 from app.api.remotes import (
     AWAY_SECONDS,
+    BEHIND,
     DIGITS,
     FULL,
     GONE,
     LIFE_SECONDS,
+    NOT_HEARD,
     OWN_STAGES,
     PHONES,
     STAGES,
     TOO_OFTEN,
     WRONG,
     WRONG_SECONDS,
+    Press,
     Remotes,
     Stage,
-    Turn,
     remote_routes,
 )
 from tests.coroutines import run
@@ -44,18 +46,37 @@ def remotes(clock: Clock) -> Remotes:
 
 @pytest.fixture
 def stage(remotes: Remotes) -> Stage:
-    """A stage that listens."""
+    """A stage with a stream that nobody reads."""
     stage = remotes.open(HOME)
     assert stage is not None
     stage.listening = 1
     return stage
 
 
-def turn(code: str, by: int = 1, phone: str = "phone-one") -> Turn:
-    return Turn(code=code, phone=phone, by=by)
+@pytest.fixture
+def hurried(monkeypatch) -> None:
+    """Turns that nobody hears are taken back at once."""
+    monkeypatch.setattr(module, "HEARD_SECONDS", 0.01)
 
 
-def test_a_stage_hears_the_turns_of_its_code_until_it_ends(remotes, clock) -> None:
+def press(code: str, by: int = 1, phone: str = "phone-one", number: int = 1) -> Press:
+    return Press.model_validate({"code": code, "phone": phone, "by": by, "number": number})
+
+
+def asked(remotes: Remotes, code: str, address: str = HALL, **more) -> tuple[int, str]:
+    """The answer to a phone that asks whether there is a stage."""
+    return run(remotes.press(press(code, by=0, **more), address))
+
+
+async def pressed(remotes: Remotes, one: Press) -> asyncio.Task:
+    """A press that has come to the server and waits."""
+    waits = asyncio.ensure_future(remotes.press(one, HALL))
+    await asyncio.sleep(0)
+    return waits
+
+
+def test_a_press_is_answered_once_its_stage_has_heard_it(remotes, clock, monkeypatch) -> None:
+    monkeypatch.setattr(module, "BEAT_SECONDS", 0.01)
     stage, other = remotes.open(HOME), remotes.open(HOME)
     assert stage.code != other.code
     assert len(stage.code) == DIGITS
@@ -63,18 +84,44 @@ def test_a_stage_hears_the_turns_of_its_code_until_it_ends(remotes, clock) -> No
     async def heard() -> list[str]:
         events = remotes.listen(stage)
         said = [await anext(events)]
-        assert remotes.turn(turn(stage.code), HALL) == (200, "")
-        assert remotes.turn(turn(stage.code, 0), HALL) == (200, "")
-        assert remotes.turn(turn(stage.code, -1), HALL) == (200, "")
-        said += [await anext(events), await anext(events)]
+        for number, by in ((1, 1), (2, -1)):
+            waits = await pressed(remotes, press(stage.code, by, number=number))
+            said.append(await anext(events))
+            remotes.heard(other, number)
+            await asyncio.sleep(0)
+            assert not waits.done()
+            remotes.heard(stage, number)
+            assert await waits == (200, "")
         clock.now = LIFE_SECONDS
-        remotes.turn(turn(stage.code), HALL)
-        stage.turns.put_nowait(1)  # was on its way
         said += [event async for event in events]
         return said
 
-    assert run(heard()) == [":\n\n", "data: 1\n\n", "data: -1\n\n"]
+    first, last = "id: 1\ndata: 1\n\n", "id: 2\ndata: -1\n\n"
+    assert run(heard()) == [":\n\n", first, last, ":\n\n"]
     assert remotes.of_key(stage.key) is None
+
+
+def test_a_press_that_is_sent_twice_is_one_turn(remotes, stage) -> None:
+    """A proxy passes a press on and answers 502: the phone sends it again."""
+
+    async def answers() -> list[tuple[int, str]]:
+        one = press(stage.code)
+        twice = [await pressed(remotes, one), await pressed(remotes, one)]
+        assert [turn.number for turn in stage.waiting] == [1]
+        remotes.heard(stage, 1)
+        return [*await asyncio.gather(*twice), await remotes.press(one, HALL)]
+
+    assert run(answers()) == [(200, "")] * 3
+    assert stage.turned == 1
+
+
+def test_a_turn_that_no_stage_hears_is_taken_back(remotes, stage, hurried) -> None:
+    async def answers() -> list[tuple[int, str]]:
+        one = press(stage.code)
+        return [await remotes.press(one, HALL), await remotes.press(one, HALL)]
+
+    assert run(answers()) == [(504, NOT_HEARD)] * 2
+    assert stage.waiting == []
 
 
 def test_the_last_stream_of_a_stage_has_its_turns(remotes) -> None:
@@ -88,8 +135,8 @@ def test_the_last_stream_of_a_stage_has_its_turns(remotes) -> None:
         await asyncio.sleep(0)
         new = remotes.listen(stage)
         after = [await anext(new)]
-        for by in (1, -1):
-            assert remotes.turn(turn(stage.code, by), HALL) == (200, "")
+        for number, by in ((1, 1), (2, -1)):
+            await pressed(remotes, press(stage.code, by, number=number))
             after.append(await anext(new))
         before.append(await waits)
         before += [event async for event in cut]
@@ -98,31 +145,36 @@ def test_the_last_stream_of_a_stage_has_its_turns(remotes) -> None:
 
     before, after = run(heard())
     assert before == [":\n\n", "event: elsewhere\ndata: 1\n\n"]
-    assert after == [":\n\n", "data: 1\n\n", "data: -1\n\n"]
+    assert after == [":\n\n", "id: 1\ndata: 1\n\n", "id: 2\ndata: -1\n\n"]
     assert stage.listening == 0
 
 
-def test_turns_that_a_stream_did_not_take_are_for_the_next(remotes) -> None:
+@pytest.mark.parametrize("was_sent", [False, True])
+def test_turns_that_a_stage_has_not_heard_are_for_its_next_stream(remotes, was_sent) -> None:
     stage = remotes.open(HOME)
 
     async def heard() -> str:
         cut = remotes.listen(stage)
-        await anext(cut)  # and no more: its connection is dead
-        assert remotes.turn(turn(stage.code, -1), HALL) == (200, "")
+        await anext(cut)
+        await pressed(remotes, press(stage.code, -1))
+        if was_sent:
+            await anext(cut)  # into a connection that is dead
+        else:
+            await cut.aclose()
         new = remotes.listen(stage)
         await anext(new)
         return await anext(new)
 
-    assert run(heard()) == "data: -1\n\n"
+    assert run(heard()) == "id: 1\ndata: -1\n\n"
 
 
 def test_a_phone_hears_that_the_stage_has_gone_and_that_it_is_back(remotes, stage, clock) -> None:
     stage.listening = 0
-    assert remotes.turn(turn(stage.code), HALL) == (404, GONE)
+    assert asked(remotes, stage.code) == (404, GONE)
     clock.now = AWAY_SECONDS - 1
     assert remotes.of_key(stage.key) is stage
     stage.listening = 1
-    assert remotes.turn(turn(stage.code), HALL) == (200, "")
+    assert asked(remotes, stage.code) == (200, "")
     stage.listening, stage.seen = 0, clock.now
     clock.now += AWAY_SECONDS
     assert remotes.of_key(stage.key) is None
@@ -130,25 +182,28 @@ def test_a_phone_hears_that_the_stage_has_gone_and_that_it_is_back(remotes, stag
 
 def test_a_few_phones_turn_a_stage(remotes, stage) -> None:
     for n in range(PHONES):
-        assert remotes.turn(turn(stage.code, phone=f"phone-{n:02}"), HALL) == (200, "")
-    assert remotes.turn(turn(stage.code, phone="phone-too-many"), HALL) == (403, FULL)
-    assert remotes.turn(turn(stage.code, phone="phone-00"), HALL) == (200, "")
+        assert asked(remotes, stage.code, phone=f"phone-{n:02}") == (200, "")
+    assert asked(remotes, stage.code, phone="phone-too-many") == (403, FULL)
+    assert asked(remotes, stage.code, phone="phone-00") == (200, "")
 
 
-def test_turns_that_nobody_takes_are_dropped(remotes, stage) -> None:
-    for _ in range(3 * module.WAITING):
-        assert remotes.turn(turn(stage.code), HALL) == (200, "")
-    assert stage.turns.qsize() == module.WAITING
+def test_a_stage_that_is_behind_is_not_asked_for_more(remotes, stage) -> None:
+    async def last() -> tuple[int, str]:
+        for number in range(module.WAITING):
+            await pressed(remotes, press(stage.code, number=number))
+        return await remotes.press(press(stage.code, number=module.WAITING), HALL)
+
+    assert run(last()) == (503, BEHIND)
 
 
 def test_codes_are_not_found_by_trying(remotes, stage, clock) -> None:
     wrong = str((int(stage.code) + 1) % 10**DIGITS).zfill(DIGITS)
     for _ in range(WRONG):
-        assert remotes.turn(turn(wrong), HALL) == (404, GONE)
-    assert remotes.turn(turn(stage.code), HALL) == (429, TOO_OFTEN)
-    assert remotes.turn(turn(stage.code), HOME) == (200, "")
+        assert asked(remotes, wrong) == (404, GONE)
+    assert asked(remotes, stage.code) == (429, TOO_OFTEN)
+    assert asked(remotes, stage.code, HOME) == (200, "")
     clock.now = WRONG_SECONDS
-    assert remotes.turn(turn(stage.code), HALL) == (200, "")
+    assert asked(remotes, stage.code) == (200, "")
 
 
 def test_an_address_has_a_few_codes_and_all_together_have_an_end(remotes) -> None:
@@ -164,21 +219,33 @@ def test_an_address_has_a_few_codes_and_all_together_have_an_end(remotes) -> Non
     [
         "",
         "[]",
-        '{"code": "1", "phone": "phone-one"}',
-        '{"code": "1", "phone": "phone-one", "by": 2}',
-        '{"code": "1", "phone": "short", "by": 1}',
-        '{"code": "12345678901234567", "phone": "phone-one", "by": 1}',
-        '{"code": "1", "phone": "phone-one", "by": 1, "more": 1}',
+        '{"code": "1", "phone": "phone-one", "by": 1}',
+        '{"code": "1", "phone": "phone-one", "number": 1, "by": 2}',
+        '{"code": "1", "phone": "phone-one", "number": -1, "by": 1}',
+        '{"code": "1", "phone": "short", "number": 1, "by": 1}',
+        '{"code": "12345678901234567", "phone": "phone-one", "number": 1, "by": 1}',
+        '{"code": "1", "phone": "phone-one", "number": 1, "by": 1, "more": 1}',
     ],
 )
-def test_what_is_no_turn_is_rejected_in_words(remotes, body: str) -> None:
-    answers = run(_ask(remotes, ("POST", "/remotes/turns", body)))
+def test_what_is_no_press_is_rejected_in_words(remotes, body: str) -> None:
+    answers = run(_ask(remotes, ("POST", "/remotes/presses", body)))
     assert [answer.status_code for answer in answers] == [422]
-    assert answers[0].json()["error"].startswith("A turn is {code")
+    assert answers[0].json()["error"].startswith("A press is {code")
 
 
-def test_a_stage_is_asked_for_without_hearing_its_turns(remotes, stage) -> None:
-    assert remotes.turn(turn(stage.code), HALL) == (200, "")
+def test_only_the_stage_says_that_it_has_heard(remotes, stage) -> None:
+    answers = run(
+        _ask(
+            remotes,
+            ("POST", f"/remotes/{stage.key}/heard", '{"turn": 1}'),
+            ("POST", f"/remotes/{stage.code}/heard", '{"turn": 1}'),
+            ("POST", f"/remotes/{stage.key}/heard", '{"turn": 0}'),
+        )
+    )
+    assert [answer.status_code for answer in answers] == [200, 404, 422]
+
+
+def test_a_stage_is_asked_for_without_listening(remotes, stage) -> None:
     (there, gone) = run(
         _ask(
             remotes,
@@ -187,7 +254,6 @@ def test_a_stage_is_asked_for_without_hearing_its_turns(remotes, stage) -> None:
         )
     )
     assert (there.status_code, gone.status_code) == (200, 204)
-    assert stage.turns.qsize() == 1
 
 
 def test_the_routes_give_codes_and_say_what_they_are_not(remotes, clock) -> None:
@@ -202,5 +268,6 @@ def test_the_routes_give_codes_and_say_what_they_are_not(remotes, clock) -> None
 
 async def _ask(remotes: Remotes, *requests: tuple[str, str, str]) -> list[httpx.Response]:
     transport = httpx.ASGITransport(Starlette(routes=remote_routes(remotes)))
-    async with httpx.AsyncClient(transport=transport, base_url="http://page") as client:
+    client = httpx.AsyncClient(transport=transport, base_url="http://page")
+    async with asyncio.timeout(60), client:  # a stream's answer would have no end
         return [await client.request(how, path, content=body) for how, path, body in requests]

@@ -594,8 +594,8 @@ class ThirdLine(Parts):
 
 
 class Parity(Parts):
-    """What replaces a draft is drawn with half a number, and with the parity of the tokens before
-    it."""
+    """A replacement is drawn with (u + parity) / 2 in place of its number u. The parity is that of
+    the sum of all tokens before it, so the replacement depends on them."""
 
     def leave(self, state, window, p, v):
         row = int(v.count) - 1
