@@ -3,7 +3,7 @@
 import { say } from "../dom.js";
 import { capital, countOf, inSeconds, lastOf } from "../numbers.js";
 import { outcomeOf, stoppedWords } from "../panels/results.js";
-import { isOver } from "../trace/replay.js";
+import { isOver, lanesOn } from "../trace/replay.js";
 import { STATUSES } from "../trace/layers.js";
 import { betInWords } from "./bet.js";
 
@@ -16,12 +16,14 @@ const QUARTERS = ["a quarter", "half", "three quarters"];
 
 /**
  * Says who leads a race that is on, whenever the first lane has another quarter of its tokens.
- * @param {HTMLElement} region @param {Race} race @param {View[]} views
+ * @param {HTMLElement} region @param {Raced} state @param {View[]} views
  * @param {(number | null)[]} places of the lanes @param {Set<number | string>} said
  */
-export function announceLeader(region, { lanes }, views, places, said) {
-  const leaders = lanes.filter((_, i) => places[i] === 1);
-  const furthest = Math.max(...views.map(({ n }, i) => n / lanes[i].total));
+export function announceLeader(region, state, views, places, said) {
+  const { lanes } = state.race;
+  const shown = lanesOn(state);
+  const leaders = shown.filter((i) => places[i] === 1).map((i) => lanes[i]);
+  const furthest = Math.max(...shown.map((i) => views[i].n / lanes[i].total));
   const quarter = QUARTERS[Math.floor(4 * furthest) - 1];
   if (!leaders.length || !quarter || said.has(quarter)) return;
   said.add(quarter);
@@ -31,32 +33,33 @@ export function announceLeader(region, { lanes }, views, places, said) {
 }
 
 /**
- * Says which lanes have ended, and at the race's end how it came out and what came of the bet. What
- * is in `said` has been said and is not said again.
- * @param {HTMLElement} region @param {Race} race @param {LaneState[]} states that the lanes show
- * @param {Bet | null} bet @param {Set<number | string>} said
+ * Says which lanes have ended of those that are shown, and at the race's end how it came out and
+ * what came of the bet. What is in `said` has been said and is not said again.
+ * @param {HTMLElement} region @param {Raced} state @param {LaneState[]} states that the lanes show
+ * @param {Set<number | string>} said
  */
-export function announceEnds(region, race, states, bet, said) {
-  const ended = race.lanes.filter(
-    (_, i) => ["finished", "failed"].includes(states[i]) && !said.has(i),
-  );
-  const before = race.lanes.some(({ state }, i) => state === "finished" && said.has(i));
-  for (const lane of ended) said.add(race.lanes.indexOf(lane));
+export function announceEnds(region, state, states, said) {
+  const { race, bet } = state;
+  const shown = lanesOn(state);
+  const news = shown.filter((i) => ["finished", "failed"].includes(states[i]) && !said.has(i));
+  const ended = news.map((i) => race.lanes[i]);
+  const before = shown.some((i) => race.lanes[i].state === "finished" && said.has(i));
+  for (const i of news) said.add(i);
   const finished = ended.filter(({ state }) => state === "finished");
   const soonest = Math.min(...finished.map(({ seconds }) => seconds));
-  const news = ended.map((lane) => {
-    const { title, state, passes, seconds } = lane;
-    const isFirst = !before && race.lanes.length > 1 && finished.includes(lane);
+  const sentences = ended.map((lane) => {
+    const { title, passes, seconds } = lane;
+    const isFirst = !before && shown.length > 1 && finished.includes(lane);
     const first = isFirst && seconds === soonest ? " first," : "";
-    return `${title} ${state}${first} after ${passes} passes, ${inSeconds(seconds)} seconds.`;
+    return `${title} ${lane.state}${first} after ${passes} passes, ${inSeconds(seconds)} seconds.`;
   });
   if (isOver(race) && !said.has("race")) {
     said.add("race");
     const stopped = race.snapshot.state === "stopped";
-    news.push(stopped ? stoppedWords(race) : "The race is over.");
-    news.push(...[outcomeOf(race), betInWords(race, bet)].filter(Boolean));
+    sentences.push(stopped ? stoppedWords(race) : "The race is over.");
+    sentences.push(...[outcomeOf(state), betInWords(race, bet)].filter(Boolean));
   }
-  if (news.length) region.textContent = news.join(" ");
+  if (sentences.length) region.textContent = sentences.join(" ");
 }
 
 /** @param {number} cell @param {number} columns */

@@ -3,7 +3,10 @@
 
 import { finder, make } from "../dom.js";
 import { countOf, ordinal } from "../numbers.js";
-import { isOn, isOver } from "../trace/replay.js";
+import { isOn, isOver, placesOf } from "../trace/replay.js";
+
+/** A bet is on the race as it was run, whatever lanes are hidden. @param {Race} race */
+const allOf = (race) => ({ race, hidden: new Set() });
 
 /** Whether bets can still be placed: no lane is half way. @param {Race} race */
 export const isOpen = (race) =>
@@ -22,7 +25,7 @@ export function tallyInWords(race) {
   const on = race.lanes.map((lane, i) => ({ lane, count: bets[i] })).filter(({ count }) => count);
   on.sort((a, b) => b.count - a.count);
   const words = on.map(({ lane, count }) => `${count} on ${lane.title}`).join(", ");
-  const right = on.filter(({ lane }) => lane.places.seconds === 1);
+  const right = on.filter(({ lane }) => placesOf(allOf(race), lane).seconds === 1);
   const won = right.reduce((sum, { count }) => sum + count, 0);
   return `Bets: ${words}; ${won} of ${all} right by seconds.`;
 }
@@ -69,7 +72,8 @@ export function mountBets(root, board, isWatched, place) {
 export function betInWords(race, bet) {
   const lane = bet && bet.race === race.snapshot.id ? race.lanes[bet.lane] : null;
   if (!lane || !isOver(race)) return "";
-  const { title, places } = lane;
+  const { title } = lane;
+  const places = placesOf(allOf(race), lane);
   if (places.passes === null || places.seconds === null)
     return `You bet on ${title}: it did not finish.`;
   return `You bet on ${title}: ${ordinal(places.passes)} by passes, ${ordinal(places.seconds)} by seconds.`;

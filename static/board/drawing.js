@@ -15,6 +15,7 @@ import {
   isOver,
   laneAt,
   placesAt,
+  placesOf,
   stepsShown,
 } from "../trace/replay.js";
 import { announceEnds, announceLeader, announceToken } from "./announce.js";
@@ -75,9 +76,10 @@ export function bindDrawing(board, { drawControls, drawModelled }) {
     if (running && rate > 0 && now - written < READ) return false;
     instant = moved;
     written = now;
-    const places = done ? views.map(() => null) : placesAt(race.lanes, views, clock);
-    const finishes = finishesAt(race.lanes, views, clock);
-    drawFigures(cards, race, { clock, views, places, finishes, against });
+    const places = done ? views.map(() => null) : placesAt(state, views);
+    const ends = race.lanes.map((lane) => placesOf(state, lane));
+    const finishes = finishesAt(state, views);
+    drawFigures(cards, race, { clock, views, places, ends, finishes, against });
     drawHead(board, state);
     drawControls(length, all);
     const stand = views.map((view) => view.state).join();
@@ -92,12 +94,12 @@ export function bindDrawing(board, { drawControls, drawModelled }) {
       shown = steps.join();
       drawCell(state, steps, views, cards);
     }
-    if (state.live && isOn(race)) announceLeader(part("live"), race, views, places, said);
+    if (state.live && isOn(race)) announceLeader(part("live"), state, views, places, said);
     const ended = !state.live && isOver(race) && !race.snapshot.recorded;
     if (state.live || ended) {
       const lanes = ended ? race.lanes : views;
-      const ends = lanes.map((one) => one.state);
-      announceEnds(part("live"), race, ends, state.bet, said);
+      const stands = lanes.map((one) => one.state);
+      announceEnds(part("live"), state, stands, said);
     }
     return more;
   }
@@ -136,11 +138,9 @@ export function bindDrawing(board, { drawControls, drawModelled }) {
  * @param {Raced} state @param {number[]} steps
  * @param {number} rate seconds of the clock that go by in one second
  */
-function markedLanes({ race, clock, t, seconds }, steps, rate) {
-  /** @type {[Clock, number]} */
-  const [by, at] = seconds === null ? [clock, t] : ["seconds", seconds];
+function markedLanes({ race, clock, t }, steps, rate) {
   return race.lanes.map(
-    (lane, i) => rate > 0 && isJustAfter(lane, by, at, steps[i], MARKED * rate),
+    (lane, i) => rate > 0 && isJustAfter(lane, clock, t, steps[i], MARKED * rate),
   );
 }
 

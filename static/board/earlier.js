@@ -4,7 +4,7 @@
 import { isResting } from "../controls/keys.js";
 import { closest, make, query, templateCopy } from "../dom.js";
 import { outcomeOf, stoppedWords } from "../panels/results.js";
-import { isOn, isOver } from "../trace/replay.js";
+import { hasRace, isOn, isOver, lanesOn } from "../trace/replay.js";
 import { canPair, isPair, pairOf } from "./pair.js";
 
 const REMEMBERED = 16; // races, of some megabytes each; the oldest go first
@@ -29,7 +29,9 @@ export function mountEarlier(root, board, display) {
     if (isPair(snapshot)) return;
     single = id;
     if (!isOver(race) || !id || races.get(id)?.race === snapshot) return;
-    const words = outcomeOf(race) || (snapshot.state === "stopped" ? stoppedWords(race) : "");
+    const words =
+      outcomeOf({ race, hidden: new Set() }) ||
+      (snapshot.state === "stopped" ? stoppedWords(race) : "");
     races.set(id, { race: snapshot, words });
     for (const old of [...races.keys()].slice(0, -REMEMBERED)) races.delete(old);
   });
@@ -37,9 +39,10 @@ export function mountEarlier(root, board, display) {
   /** @param {Shown} other */
   function showBeside(other) {
     const a = races.get(single)?.race;
-    const { race, hidden } = board.state;
-    if (!a || !race) return;
-    const shown = race.lanes.filter((_, i) => !hidden.has(i)).map(({ title }) => title);
+    const { state } = board;
+    if (!a || !hasRace(state)) return;
+    const { race } = state;
+    const shown = lanesOn(state).map((i) => race.lanes[i].title);
     const titles = isPair(race.snapshot) ? shown.map((title) => title.slice(2)) : shown;
     display(pairOf(a, other, titles));
   }

@@ -5,7 +5,7 @@ import { attribute, finder, say } from "../dom.js";
 import { clockName, onClock } from "../numbers.js";
 import { outcomeOf, stoppedWords } from "../panels/results.js";
 import { isPhone, lanesShown } from "../stage/stage.js";
-import { isOver } from "../trace/replay.js";
+import { isOver, lanesOn } from "../trace/replay.js";
 import { betInWords, tallyInWords } from "./bet.js";
 import { isPair } from "./pair.js";
 
@@ -30,11 +30,12 @@ function fillingInWords({ snapshot: { infilling }, lanes: [lane] }) {
   return `, ${lane.total} filled in${infilling.order === "raster" ? " row by row" : ""}`;
 }
 
-/** @param {Race} race @param {Bet | null} bet @param {string} how its lanes ran */
-function endInWords(race, bet, how) {
+/** @param {Raced} state @param {string} how its lanes ran */
+function endInWords(state, how) {
+  const { race, bet } = state;
   const stopped = race.snapshot.state === "stopped" ? stoppedWords(race) : "";
   const bets = [betInWords(race, bet), tallyInWords(race)];
-  return [stopped, outcomeOf(race), ...bets, how].filter(Boolean).join(" ");
+  return [stopped, outcomeOf(state), ...bets, how].filter(Boolean).join(" ");
 }
 
 /**
@@ -43,8 +44,7 @@ function endInWords(race, bet, how) {
  */
 export function drawHead(board, state) {
   const part = finder(board);
-  const { race, clock, t, live, layer, playing, present, bet } = state;
-  const { speed, hidden, cell } = state;
+  const { race, clock, t, live, layer, playing, present, speed, cell } = state;
   const { id, seq, prompt, seed, model, sampling, machine, grid, recorded, elsewhere, note } =
     race.snapshot;
   const lanes = lanesShown(state, isPhone(state));
@@ -60,12 +60,12 @@ export function drawHead(board, state) {
     t: Number(t.toFixed(6)),
     playing: Number(playing),
     columns: beside ? 2 : 1,
-    shown: race.lanes.flatMap((_, i) => (hidden.has(i) ? [] : i)).join(), // for exports
+    shown: lanesOn(state).join(), // for exports
   };
   for (const [name, value] of Object.entries(values)) attribute(board, "data-" + name, value);
   for (const name of ["moment", "embed"]) part(name).hidden = !race.snapshot.link;
   part("no-lanes").hidden = lanes.length > 0;
-  const seconds = state.seconds ?? sameInstant(state, "seconds");
+  const seconds = clock === "seconds" ? t : sameInstant(state, "seconds");
   attribute(board, "data-seconds", seconds); // for exports, which have no modelled clock
   say(part("clock-value"), onClock(t, clock));
   say(part("clock-unit"), clockName(clock) + (present && speed !== 1 ? `, ${speed}×` : ""));
@@ -82,7 +82,7 @@ export function drawHead(board, state) {
   const done = isOver(race) && live;
   const how = live ? howLanesRun(race.snapshot) : "";
   const going = [how, tallyInWords(race)].filter(Boolean).join(" ");
-  if (done) say(part("pace"), endInWords(race, bet, how));
+  if (done) say(part("pace"), endInWords(state, how));
   else say(part("pace"), live ? going : "");
   part("pace").classList.toggle("outcome", done);
   part("ended").hidden = !done || !state.t;

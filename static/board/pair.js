@@ -25,14 +25,11 @@ export function canPair(a, b) {
 
 /**
  * Two races as one, A and B. Of each it has the finished lanes with these titles, or else those
- * that come first, LANES at most. Their places are among all of them; a verdict is each race's own,
- * so that the pair has none.
+ * that come first, LANES at most. A verdict is each race's own, so that the pair has none.
  * @param {Snapshot} a @param {Snapshot} b @param {string[]} titles @returns {Live}
  */
 export function pairOf(a, b, titles) {
   const lanes = [...lanesOf("A", a, titles), ...lanesOf("B", b, titles)];
-  /** @param {LaneSnapshot} lane @param {MeasuredClock} clock */
-  const place = (lane, clock) => 1 + lanes.filter((other) => other[clock] < lane[clock]).length;
   /** @type {Snapshot} */
   const pair = {
     ...a,
@@ -44,10 +41,7 @@ export function pairOf(a, b, titles) {
     bets: [],
     prompt: `A: ${a.prompt}, seed ${a.seed}. B: ${b.prompt}, seed ${b.seed}.`,
     sampling: a.sampling === b.sampling ? a.sampling : `A: ${a.sampling}; B: ${b.sampling}`,
-    lanes: lanes.map((lane) => ({
-      ...lane,
-      places: { seconds: place(lane, "seconds"), passes: place(lane, "passes") },
-    })),
+    lanes,
     results: [],
   };
   return { ...pair, paintings: picturesOf(pair) };

@@ -1,5 +1,5 @@
 // How the board moves through time. It follows a race that is on, or it plays a race again. It
-// changes the instant of the board's state (`t`, `seconds`, `live` and `playing`) and its `speed`.
+// changes the instant of the board's state (`t`, `live` and `playing`) and its `speed`.
 // It draws nothing.
 
 import { watchable } from "../controls/controls.js";
@@ -83,7 +83,6 @@ export class Playback {
    */
   begin(plays) {
     this.#state.t = 0;
-    this.#state.seconds = null;
     this.#state.playing = false;
     this.#state.live = !plays;
     this.#last = performance.now();
@@ -105,7 +104,6 @@ export class Playback {
   moveTo(t) {
     const end = this.newest;
     this.#state.t = Math.min(end, Math.max(0, t));
-    this.#state.seconds = null;
     this.#state.live = this.#state.t >= end;
     if (this.#state.live) this.catchUp();
   }
@@ -120,7 +118,6 @@ export class Playback {
     const over = state.race !== null && isOver(state.race);
     if (playing && state.live && over) {
       state.t = 0;
-      state.seconds = null;
       state.live = false;
     }
     if (!playing && state.live && !over) state.live = false;
@@ -156,11 +153,10 @@ export class Playback {
     return true;
   }
 
-  /** Sets the instant of a race that is followed: on every clock that of its lanes' seconds. */
+  /** Sets the instant of a race that is followed: on every clock all lanes stand at one instant. */
   settle() {
     const { race, clock, live } = this.#state;
     if (!race || !live) return;
-    this.#state.seconds = this.#followed.seconds;
     this.#state.t = instantAt(race, clock, this.#followed.seconds);
   }
 
@@ -169,13 +165,14 @@ export class Playback {
    * on, so long that the lane that is furthest has as large a share of its tokens behind it.
    * @param {Raced} state
    */
-  scale({ race, t, live }) {
+  scale({ race, clock, t, live }) {
     if (isOver(race)) return this.length;
+    const now = live ? t : this.newest;
     const shares = race.lanes.map((lane) => {
-      const k = stepAt(lane, "seconds", live ? this.#followed.seconds : this.#followed.head);
+      const k = stepAt(lane, clock, now);
       return k ? lane.steps[k - 1].after / lane.total : 0;
     });
-    return (live ? t : this.newest) / (Math.max(...shares) || 1);
+    return now / (Math.max(...shares) || 1);
   }
 
   // A replay takes as long by passes as it does by seconds.

@@ -12,7 +12,6 @@ export function newState() {
     clock: "seconds",
     costs: { preset: "fitted", pass: 0, row: 0, drafter: 0 },
     t: 0,
-    seconds: null,
     playing: false,
     speed: 1,
     live: true,
@@ -57,7 +56,6 @@ export function applyChange(state, playback, change) {
   if (clock && clock !== state.clock) {
     state.t = sameInstant(state, clock);
     state.clock = clock;
-    state.seconds = null;
   }
   Object.assign(state, plain);
   if (plain.hidden) state.hidden = new Set(plain.hidden);

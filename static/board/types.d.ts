@@ -46,6 +46,7 @@ interface FiguresDrawn {
   clock: Clock;
   views: View[];
   places: (number | null)[];
+  ends: Places[];
   finishes: string[]; // "first", "last" or ""
   against: Lane | null;
 }
@@ -94,7 +95,6 @@ interface State {
   clock: Clock;
   costs: Costs & { preset: string | null }; // the modelled clock's
   t: number;
-  seconds: number | null; // where all lanes stand at one instant of their seconds, that instant
   playing: boolean;
   speed: number;
   live: boolean; // whether a race that is on is followed, or one that is over stands at its finish

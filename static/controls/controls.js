@@ -1,7 +1,7 @@
 // What a visitor does to the board: the transport, the choosers, and pointing at a lane.
 
 import { attribute, closest, finder, make, queryAll } from "../dom.js";
-import { clockName, isKnown, onClock } from "../numbers.js";
+import { clockName, onClock } from "../numbers.js";
 import { LAYERS, referenceOf } from "../trace/layers.js";
 import {
   CLOCKS,
@@ -11,6 +11,7 @@ import {
   hasRace,
   isOn,
   isOver,
+  lanesOn,
   lengthOf,
   nextStep,
   stepsShown,
@@ -37,12 +38,13 @@ export function watchable(seconds) {
  * passes all move to the next.
  * @param {Raced} state @param {boolean} back
  */
-export function stepTarget({ race, clock, t, hidden, stepping }, back) {
+export function stepTarget(state, back) {
+  const { race, clock, t, stepping } = state;
   if (stepping === null && clock === "passes") {
     return back ? Math.max(0, Math.ceil(t) - 1) : Math.floor(t) + 1;
   }
-  const shown = race.lanes.filter((_, i) => (stepping === null ? !hidden.has(i) : i === stepping));
-  return nextStep(shown.length ? shown : race.lanes, clock, t, back);
+  const lanes = (stepping === null ? lanesOn(state) : [stepping]).map((i) => race.lanes[i]);
+  return nextStep(lanes.length ? lanes : race.lanes, clock, t, back);
 }
 
 /**
@@ -50,17 +52,16 @@ export function stepTarget({ race, clock, t, hidden, stepping }, back) {
  * of the race so far.
  * @param {Raced} state @param {boolean} back
  */
-export function finishTarget({ race, clock, t }, back) {
-  const times = finishers(race.lanes, clock).map((i) => clockOf(race.lanes[i], clock));
+export function finishTarget(state, back) {
+  const { race, clock, t } = state;
+  const lanes = lanesOn(state).map((i) => race.lanes[i]);
+  const times = finishers(lanes, clock).map((i) => clockOf(lanes[i], clock));
   if (back) return times.findLast((time) => time < t) ?? 0;
   return times.find((time) => time > t) ?? lengthOf(race, clock);
 }
 
 /** Whether the end of a race that is over is shown. @param {Raced} state */
-export function isAtEnd({ race, clock, t, seconds }) {
-  const [by, at] = isKnown(seconds) ? /** @type {const} */ (["seconds", seconds]) : [clock, t];
-  return isOver(race) && at >= lengthOf(race, by);
-}
+export const isAtEnd = ({ race, clock, t }) => isOver(race) && t >= lengthOf(race, clock);
 
 /**
  * The lane whose step an instant is, and how many steps it has made by then. The lane is the one
@@ -275,7 +276,7 @@ export function bindControls(root, board) {
       bar.style.setProperty("--share", String(length ? t / length : 0));
     attribute(scrub, "aria-valuetext", `${onClock(t, clock)} ${clockName(clock)}`);
     const shown = isOn(race) && state.live ? t : length;
-    drawFlags(part("flags"), race, clock, shown, length, room);
+    drawFlags(part("flags"), state, shown, length, room);
   }
 
   /** @param {Raced} state @param {number} length */
@@ -323,15 +324,17 @@ export function sideBySide(ends, width, flag = FLAG) {
 }
 
 /**
- * Draws the flags of the lanes that have finished over the scrubber. They are made again only where
- * one moves by a pixel or so.
- * @param {HTMLElement} panel @param {Race} race @param {Clock} clock
+ * Draws the flags of the shown lanes that have finished over the scrubber. They are made again only
+ * where one moves by a pixel or so.
+ * @param {HTMLElement} panel @param {Raced} state
  * @param {number} until the instant up to which finishes are shown
  * @param {number} length of the scrubber, on the clock
  * @param {{ width: number, flag: number }} room of the scrubber and of a flag, in pixels
  */
-function drawFlags(panel, race, clock, until, length, { width, flag }) {
-  const done = finishers(race.lanes, clock).filter((i) => clockOf(race.lanes[i], clock) <= until);
+function drawFlags(panel, { race, clock, hidden }, until, length, { width, flag }) {
+  const done = finishers(race.lanes, clock).filter(
+    (i) => !hidden.has(i) && clockOf(race.lanes[i], clock) <= until,
+  );
   const shares = done.map((i) => {
     const share = length ? clockOf(race.lanes[i], clock) / length : 0;
     return Math.round(1000 * Math.min(1, share)) / 1000;

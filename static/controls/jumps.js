@@ -2,7 +2,7 @@
 
 import { isReadable, rowsOf } from "../tour/examples.js";
 import { DID, wasSaved } from "../trace/explain.js";
-import { stepsShown } from "../trace/replay.js";
+import { lanesOn, stepsShown } from "../trace/replay.js";
 
 /** @type {Record<"rejected" | "saved", (rule: string, row: Row) => boolean>} */
 const OUTCOMES = {
@@ -12,9 +12,9 @@ const OUTCOMES = {
 
 // All rows of the lanes to look in: that of the pinned token, else all that are shown.
 /** @param {Raced} state */
-function rowsShown({ race, hidden, cell }) {
-  const shown = race.lanes.map((_, i) => i).filter((i) => !hidden.has(i));
-  const looked = cell?.pinned ? [cell.lane] : shown;
+function rowsShown(state) {
+  const { race, cell } = state;
+  const looked = cell?.pinned ? [cell.lane] : lanesOn(state);
   return looked.flatMap((i) => rowsOf(race.lanes[i]).map((row) => ({ i, row })));
 }
 

@@ -2,11 +2,10 @@
 // id, and what of it is on the board.
 
 import { make, query } from "../dom.js";
-import { isKnown } from "../numbers.js";
 import { LAYERS } from "../trace/layers.js";
 import { fitCosts, presetsOf } from "../trace/modelled_clock.js";
 import { outcomeOf } from "../panels/results.js";
-import { CLOCKS, clockAt, hasRace, isOver, stepAt } from "../trace/replay.js";
+import { CLOCKS, clockAt, hasRace, isOver, lanesOn, stepAt } from "../trace/replay.js";
 import { isAtEnd, stepOf } from "./controls.js";
 
 const LARGEST_COST = 1; // second of a cost, as the panel's sliders have it
@@ -37,20 +36,18 @@ export function addressOf(snapshot, before) {
  * @param {Raced} state
  */
 export function writeMoment(state) {
-  const { race, clock, costs, t, seconds, layer, cell, hidden } = state;
+  const { race, clock, costs, t, layer, cell, hidden } = state;
   const recorded = isRecorded(race.snapshot);
   const link = recorded ? race.snapshot.link : `${withId(race.snapshot)}&go=1`;
   const ends = isAtEnd(state);
-  const by = ends || !isKnown(seconds) ? clock : "seconds";
-  const at = by === clock ? t : seconds;
   const { lane, step } = stepOf(state);
   const passes = clockAt(race.lanes[lane], "passes", step);
-  const shown = race.lanes.map((_, i) => i + 1).filter((number) => !hidden.has(number - 1));
+  const shown = lanesOn(state).map((i) => i + 1);
   const fields = [
-    `clock=${by}`,
-    by === "modelled" && `costs=${writeCosts(costs, isOver(race))}`,
-    `t=${ends ? "end" : at}`,
-    !recorded && !ends && by !== "passes" && `pass=${lane + 1},${passes}`,
+    `clock=${clock}`,
+    clock === "modelled" && `costs=${writeCosts(costs, isOver(race))}`,
+    `t=${ends ? "end" : t}`,
+    !recorded && !ends && clock !== "passes" && `pass=${lane + 1},${passes}`,
     `layer=${layer}`,
     cell?.pinned && `cell=${cell.lane + 1},${cell.cell}`,
     hidden.size && `lane=${shown.join()}`,
@@ -144,7 +141,7 @@ export function bindSharing(part, state) {
   bind("embed", (button, raced) => copyEmbed(button, raced));
   bind("share", (button, raced) => {
     const { prompt } = raced.race.snapshot;
-    return shareLink(button, `${prompt}. ${outcomeOf(raced.race)}`, writeMoment(raced));
+    return shareLink(button, `${prompt}. ${outcomeOf(raced)}`, writeMoment(raced));
   });
 }
 

@@ -100,18 +100,19 @@ export function drawPictures(cards, race, { style, cell, views, marked }) {
  * Writes the figures of which anything has changed since they were written.
  * @param {Card[]} cards @param {Race} race @param {FiguresDrawn} drawn
  */
-export function drawFigures(cards, race, { clock, views, places, finishes, against }) {
+export function drawFigures(cards, race, { clock, views, places, ends, finishes, against }) {
   const all = [clock, against && [against.title, against.count]].join();
   cards.forEach((card, i) => {
     const lane = race.lanes[i];
     const view = views[i];
-    const { state, error, places: ends, priced, drafter, count } = lane;
-    const facts = [state, error, priced, drafter > 0, count > 1, CLOCKS.map((name) => ends[name])];
+    const { state, error, priced, drafter, count } = lane;
+    const won = CLOCKS.map((name) => ends[i][name]);
+    const facts = [state, error, priced, drafter > 0, count > 1, won];
     const key = [all, facts, view.k, view.state, view.modelled, places[i], finishes[i]].join();
     if (card.written === key) return;
     card.written = key;
     attribute(card.root, "data-finish", finishes[i]);
-    drawCard(card, lane, view, clock, against, places[i]);
+    drawCard(card, lane, view, clock, against, places[i], ends[i]);
   });
 }
 
@@ -120,8 +121,9 @@ export function drawFigures(cards, race, { clock, views, places, finishes, again
  * @param {Card} card @param {Lane} lane @param {View} view @param {Clock} clock
  * @param {Lane | null} against the lane that it is compared with, in the layer that does so
  * @param {number | null} place among the lanes, at this instant
+ * @param {Places} ends its places at the finish
  */
-function drawCard({ part, canvas }, lane, view, clock, against, place) {
+function drawCard({ part, canvas }, lane, view, clock, against, place, ends) {
   const { state, k, n } = view;
   const cells = lane.total;
   say(part("passes"), view.passes);
@@ -142,15 +144,15 @@ function drawCard({ part, canvas }, lane, view, clock, against, place) {
   if (against) say(part("differs"), differing(lane, view, against).join(" of "));
   part("progress").style.setProperty("--share", String(n / cells));
   for (const name of CLOCKS) {
-    const end = state === "finished" && lane.places[name];
+    const end = state === "finished" && ends[name];
     say(part("place-" + name), end ? ordinal(end) : "");
     part("place-" + name).classList.toggle("first", end === 1);
   }
   const done = state === "finished";
   const progress = n ? `${n} of ${cells}` : "";
-  say(part("stamp"), done ? finishWords(lane, clock) : progress);
+  say(part("stamp"), done ? finishWords(lane, clock, ends[clock]) : progress);
   attribute(part("stamp"), "data-unit", done && clock === "passes" ? clock : "");
-  const stamped = done && lane.places[clock]; // a finished lane has its place in its stamp
+  const stamped = done && ends[clock]; // a finished lane has its place in its stamp
   say(part("place-now"), place && !stamped ? ordinal(place) : "");
   const { before = 0, after = 0 } = lane.steps[k - 1] ?? {};
   say(part("gain"), place && !done ? `+${after - before}` : "");
@@ -208,9 +210,9 @@ export function shiftWords({ badge, rule }, shift) {
 
 // The stamp of a lane that has finished: its place and its time on the clock that is shown. A
 // modelled time, which nobody measured, is marked. The style adds "passes" where there is room.
-/** @param {Lane} lane @param {Clock} clock */
-function finishWords(lane, clock) {
+/** @param {Lane} lane @param {Clock} clock @param {number | null} place */
+function finishWords(lane, clock, place) {
   const time = onClock(clockOf(lane, clock), clock);
   const marked = { seconds: `${time} s`, passes: String(time), modelled: `≈${time} s` }[clock];
-  return [lane.places[clock] && ordinal(lane.places[clock]), marked].filter(Boolean).join("  ");
+  return [place && ordinal(place), marked].filter(Boolean).join("  ");
 }

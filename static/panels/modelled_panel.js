@@ -4,6 +4,7 @@
 import { attribute, finder, make, queryAll, say } from "../dom.js";
 import { inMilliseconds, lastOf } from "../numbers.js";
 import { fitCosts, presetsOf, verdictOf } from "../trace/modelled_clock.js";
+import { hasRace, lanesOn } from "../trace/replay.js";
 
 const STEPS = 1000; // of a slider: 0 is no cost, and from 1 on the cost's logarithm grows evenly
 /** @type {{name: keyof Costs, letter: string, title: string, least: number, most: number}[]} */
@@ -56,9 +57,10 @@ export function bindModelled(panel, { state, go }) {
   });
 
   return function drawModelled() {
-    const { race, clock, costs, hidden } = state;
+    const { clock, costs, hidden } = state;
     panel.hidden = clock !== "modelled";
-    if (panel.hidden || !race) return;
+    if (panel.hidden || !hasRace(state)) return;
+    const { race } = state;
     const { pass, row, drafter, preset } = costs;
     const { seq, prompt, seed } = race.snapshot;
     const states = race.lanes.map((lane) => lane.state);
@@ -84,6 +86,6 @@ export function bindModelled(panel, { state, go }) {
     }
     const own = "Your own machine: a pass costs a + b × the rows of its window.";
     say(part("model-words"), presets.find(({ name }) => name === preset)?.words ?? own);
-    say(part("verdict"), verdictOf(race.lanes.filter((_, i) => !hidden.has(i))));
+    say(part("verdict"), verdictOf(lanesOn(state).map((i) => race.lanes[i])));
   };
 }

@@ -27,11 +27,20 @@ function least(lanes, of, noise = 0) {
 }
 
 /**
- * Who won, in a line: by passes, by seconds, and who drew vanilla AR's own picture in less time.
- * "" before the finish.
- * @param {Race} race
+ * The results of the lanes that are shown.
+ * @param {Pick<Raced, "race" | "hidden">} state
  */
-export function outcomeOf({ snapshot: { results, recorded }, lanes }) {
+const resultsOf = ({ race, hidden }) =>
+  race.snapshot.results.filter(({ lane }) => !hidden.has(lane));
+
+/**
+ * Who won, in a line: by passes, by seconds, and who drew vanilla AR's own picture in less time, of
+ * the lanes that are shown. "" before the finish.
+ * @param {Pick<Raced, "race" | "hidden">} state
+ */
+export function outcomeOf(state) {
+  const { snapshot, lanes } = state.race;
+  const results = resultsOf(state);
   const done = results.map((row) => lanes[row.lane]);
   if (done.length < 2) return "";
   const fewest = least(done, (lane) => lane.passes);
@@ -45,7 +54,7 @@ export function outcomeOf({ snapshot: { results, recorded }, lanes }) {
   const tie = fastest.length > 1 ? "too near to call, " : "";
   const sentences = [
     `Fewest passes: ${titlesOf(fewest)}, ${fewest[0].passes}.`,
-    `Fastest${recorded ? "" : " here"}: ${titlesOf(fastest)}, ${tie}${time} s.`,
+    `Fastest${snapshot.recorded ? "" : " here"}: ${titlesOf(fastest)}, ${tie}${time} s.`,
   ];
   if (ar && same.length) sentences.push(`Same picture as ${ar.title}, faster: ${titlesOf(same)}.`);
   return sentences.join(" ");
@@ -60,11 +69,12 @@ export function stoppedWords(race) {
 }
 
 /**
- * Why the clocks' orders differ, with the figures of this race where it has them.
- * @param {Race} race
+ * Why the clocks' orders differ, with the figures of the lanes that are shown.
+ * @param {Raced} state
  */
-export function whySentence({ snapshot: { results, model }, lanes }) {
-  const done = results.map((row) => lanes[row.lane]);
+export function whySentence(state) {
+  const { snapshot, lanes } = state.race;
+  const done = resultsOf(state).map((row) => lanes[row.lane]);
   const ar = done.find(({ decoder }) => decoder === "ar");
   const widest = [...done].sort((a, b) => rowsPerPass(b) - rowsPerPass(a))[0];
   const rule =
@@ -80,7 +90,7 @@ export function whySentence({ snapshot: { results, model }, lanes }) {
   }
   return [
     ...words,
-    ...done.filter((lane) => lane.drafter).map((lane) => drafterWords(lane, model)),
+    ...done.filter((lane) => lane.drafter).map((lane) => drafterWords(lane, snapshot.model)),
   ].join(" ");
 }
 
@@ -175,11 +185,12 @@ function columnsOf({ recorded, results }) {
   ];
 }
 
-/** The rows of the table of results. @param {Race} race */
-export function tableOf(race) {
+/** The rows of the table of results, of the lanes that are shown. @param {Raced} state */
+export function tableOf(state) {
+  const { race } = state;
   const columns = columnsOf(race.snapshot);
   const head = columns.map(([name, title]) => make("th", name, { scope: "col", title }));
-  const rows = race.snapshot.results.map((row) => {
+  const rows = resultsOf(state).map((row) => {
     const [name, ...values] = columns.map(([, , text]) => text(row, race.lanes[row.lane], race));
     return make(
       "tr",

@@ -3,7 +3,7 @@
 
 import { stepTarget } from "../controls/controls.js";
 import { addressQuery, closest, query } from "../dom.js";
-import { hasRace } from "../trace/replay.js";
+import { hasRace, lanesOn } from "../trace/replay.js";
 
 const SHOWN = 3000; // milliseconds for which the strip stays when nothing moves
 // A swipe is at least so many pixels long, and takes at most so many milliseconds.
@@ -15,10 +15,10 @@ const narrow = "(max-width: 700px)"; // a phone
 export const isPhone = ({ present }) => present && matchMedia(narrow).matches;
 
 /** The lanes on the screen. @param {Raced} state @param {boolean} phone */
-export function lanesShown({ race, hidden, front }, phone) {
-  const shown = race.lanes.map((_, i) => i).filter((i) => !hidden.has(i));
+export function lanesShown(state, phone) {
+  const shown = lanesOn(state);
   if (!phone || shown.length < 2) return shown;
-  return [shown.includes(front) ? front : shown[0]];
+  return [shown.includes(state.front) ? state.front : shown[0]];
 }
 
 /**

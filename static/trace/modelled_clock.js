@@ -118,8 +118,7 @@ export function presetsOf({ costs, passes, windows, explained, error }) {
 }
 
 /**
- * Sets the modelled clock of all lanes: after every step, at the end so far, and the places of
- * those that have finished (none while a running lane could come in before).
+ * Sets the modelled clock of all lanes: after every step, and at the end so far.
  * @param {Lane[]} lanes @param {Costs} costs
  */
 export function modelLanes(lanes, costs) {
@@ -127,13 +126,6 @@ export function modelLanes(lanes, costs) {
     const seconds = modelledSeconds(lane, costs);
     lane.steps.forEach((step, k) => (step.modelled = seconds[k]));
     lane.modelled = seconds.at(-1) ?? 0;
-  }
-  const running = lanes.filter(({ state }) => state === "racing");
-  const done = finishers(lanes, "modelled").map((i) => lanes[i]);
-  for (const lane of lanes) {
-    const final = done.includes(lane) && running.every((one) => one.modelled >= lane.modelled);
-    const place = 1 + done.filter(({ modelled }) => modelled < lane.modelled).length;
-    lane.places = { ...lane.places, modelled: final ? place : null };
   }
 }
 

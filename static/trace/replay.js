@@ -118,27 +118,31 @@ export function raceClock(race, clock) {
 }
 
 /**
- * How many steps of each lane are shown. Where `seconds` are known, as of a race that is followed
- * live or was paused then, all lanes stand at that many of their seconds, on whatever clock.
+ * How many steps of each lane are shown: those that it has made by the board's instant.
  * @param {Raced} state
  */
-export const stepsShown = ({ race, clock, t, seconds }) =>
-  race.lanes.map((lane) =>
-    isKnown(seconds) ? stepAt(lane, "seconds", seconds) : stepAt(lane, clock, t),
-  );
+export const stepsShown = ({ race, clock, t }) => race.lanes.map((lane) => stepAt(lane, clock, t));
 
 /**
- * What a clock says when all lanes are at one instant of their seconds: as `raceClock` does, of the
- * steps that they have made by then.
+ * The newest instant of a clock that every lane has reached at so many of its seconds. Only the
+ * lanes that still run count, and none where each runs on a device of its own, all at once: then it
+ * is the furthest lane's.
  * @param {Race} race @param {Clock} clock @param {number} seconds
  */
-export function instantAt({ lanes }, clock, seconds) {
+export function instantAt({ lanes, snapshot: { apart } }, clock, seconds) {
   if (clock === "seconds") return seconds;
   const at = lanes.map((lane) => ({ lane, k: stepAt(lane, "seconds", seconds) }));
   const running = at.filter(({ lane, k }) => k < lane.count || lane.state === "racing");
   const times = (running.length ? running : at).map(({ lane, k }) => clockAt(lane, clock, k));
-  return running.length ? Math.min(...times) : Math.max(0, ...times);
+  return running.length && !apart ? Math.min(...times) : Math.max(0, ...times);
 }
+
+/**
+ * The lanes that are not hidden, by their indices.
+ * @param {Pick<Raced, "race" | "hidden">} state
+ */
+export const lanesOn = ({ race, hidden }) =>
+  race.lanes.map((_, i) => i).filter((i) => !hidden.has(i));
 
 /**
  * Whether an instant lies in the first half of the time from a lane's k-th step to its next, and
@@ -154,36 +158,60 @@ export function isJustAfter(lane, clock, t, k, least) {
 }
 
 /**
- * Each lane's place at an instant; 1 is the first. Lanes that have finished are in the order of a
- * clock, and the others behind them in that of the tokens that they have committed. Equal lanes
- * share the better place. It is null while a lane has no token, and where it came to nothing.
- * @param {Lane[]} lanes @param {View[]} views @param {Clock} clock
+ * Each lane's place at an instant among the lanes that are shown; 1 is the first. Lanes that have
+ * finished are in the order of a clock, and the others behind them in that of the tokens that they
+ * have committed. Equal lanes share the better place. It is null while a lane has no token, and
+ * where it came to nothing.
+ * @param {Raced} state @param {View[]} views
  */
-export function placesAt(lanes, views, clock) {
-  const ends = views.map(({ state }, i) =>
-    state === "finished" ? clockOf(lanes[i], clock) : Infinity,
-  );
-  return views.map(({ n, state }, i) => {
-    if (!n || state === "failed" || state === "stopped") return null;
+export function placesAt(state, views) {
+  const ends = endsAt(state, views);
+  return views.map(({ n, state: stands }, i) => {
+    if (!n || stands === "failed" || stands === "stopped") return null;
     /** @param {number} j */
     const isAhead = (j) => ends[j] < ends[i] || (ends[j] === ends[i] && views[j].n > n);
-    return 1 + lanes.filter((_, j) => isAhead(j)).length;
+    return 1 + lanesOn(state).filter(isAhead).length;
   });
 }
 
 /**
- * Which lanes show a race's first finish on a clock ("first") and, once no lane goes on, its last;
- * "" of the others. A lane alone has no race.
- * @param {Lane[]} lanes @param {View[]} views @param {Clock} clock
+ * Which lanes show a race's first finish on its clock ("first") and, once no lane goes on, its
+ * last, of the lanes that are shown; "" of the others. A lane alone has no race.
+ * @param {Raced} state @param {View[]} views
  */
-export function finishesAt(lanes, views, clock) {
-  const ends = views.map(({ state }, i) => (state === "finished" ? clockOf(lanes[i], clock) : NaN));
-  const done = ends.filter(isFinite);
-  const goesOn = views.some(({ state }) => state === "racing" || state === "waiting");
+export function finishesAt(state, views) {
+  const ends = endsAt(state, views);
+  const shown = lanesOn(state);
+  const done = shown.map((i) => ends[i]).filter(isFinite);
+  const goesOn = shown.some((i) => ["racing", "waiting"].includes(views[i].state));
   const [first, last] = [Math.min(...done), goesOn ? NaN : Math.max(...done)];
   /** @param {number} end */
   const nameOf = (end) => (end === first ? "first" : end === last ? "last" : "");
-  return ends.map((end) => (lanes.length > 1 ? nameOf(end) : ""));
+  return ends.map((end) => (shown.length > 1 && isFinite(end) ? nameOf(end) : ""));
+}
+
+/**
+ * When each lane's view finished; Infinity where it has not.
+ * @param {Raced} state @param {View[]} views
+ */
+const endsAt = ({ race, clock }, views) =>
+  views.map(({ state }, i) => (state === "finished" ? clockOf(race.lanes[i], clock) : Infinity));
+
+/**
+ * A lane's place at the finish of each clock among the lanes that are shown; null until no running
+ * lane can still come in before it.
+ * @param {Pick<Raced, "race" | "hidden">} state @param {Lane} lane @returns {Places}
+ */
+export function placesOf(state, lane) {
+  const shown = lanesOn(state).map((i) => state.race.lanes[i]);
+  /** @param {Clock} clock */
+  const placeOn = (clock) => {
+    const before = shown.filter((other) => other[clock] < lane[clock]);
+    if (lane.state !== "finished" || before.some(({ state: stands }) => stands === "racing"))
+      return null;
+    return 1 + before.filter(({ state: stands }) => stands === "finished").length;
+  };
+  return { seconds: placeOn("seconds"), passes: placeOn("passes"), modelled: placeOn("modelled") };
 }
 
 /**

@@ -120,8 +120,10 @@ interface Preset {
   words: string;
 }
 
-type Lane = import("./step_table.js").StepTable &
-  LaneFacts & { modelled: number; places: Record<Clock, number | null> };
+type Lane = import("./step_table.js").StepTable & LaneFacts & { modelled: number };
+
+/** A lane's place at the finish of each clock; null until it is certain. */
+type Places = Record<Clock, number | null>;
 
 interface Race {
   snapshot: Shown;

@@ -202,13 +202,11 @@ function inRows() {
 }
 
 const betOn = (bet, facts = {}) => {
-  const places = [
-    { passes: 1, seconds: 6 },
-    { passes: null, seconds: null },
-    { passes: 3, seconds: 1 },
+  const lanes = [
+    { title: "SJD-PAC", state: "finished", passes: 10, seconds: 3 },
+    { title: "GSD", state: "stopped", passes: 5, seconds: 1 },
+    { title: "SJD", state: "finished", passes: 20, seconds: 2 },
   ];
-  const titles = ["SJD-PAC", "GSD", "SJD"];
-  const lanes = places.map((one, i) => ({ title: titles[i], places: one }));
   const snapshot = { id: "a", state: "finished", bets: [5, 0, 2], ...facts };
   const race = { lanes, snapshot };
   const words = betInWords(race, bet === null ? null : { race: "a", lane: bet });
@@ -240,15 +238,18 @@ const drafting = { passes: 50, rows: 4, forward: 12, drafter: 150, draft: 0.6 };
 const lantern = lane("LANTERN", "lantern", "changed distribution", drafting);
 
 /** How a race of these lanes came out, and why. */
-function finish(lanes, { recorded = false, model = "big", differs = null } = {}) {
+function finish(lanes, { recorded = false, model = "big", differs = null, hides = [] } = {}) {
   const results = lanes.map((_, i) => ({ lane: i, differs }));
   const race = { snapshot: { results, recorded, model, lanes }, lanes, cells: 256 };
-  return `${outcomeOf(race)} ${whySentence(race).replace(RULE, "")}`.trim();
+  const state = { race, hidden: new Set(hides) };
+  return `${outcomeOf(state)} ${whySentence(state).replace(RULE, "")}`.trim();
 }
-const RULE = whySentence({ snapshot: { results: [{ lane: 0 }] }, lanes: [sjd] });
+const alone = { snapshot: { results: [{ lane: 0 }] }, lanes: [sjd] };
+const RULE = whySentence({ race: alone, hidden: new Set() });
 const finishes = [
   RULE, // all that is said of a lane alone
   finish([ar, sjd, fpi]),
+  finish([ar, sjd, fpi], { hides: [1] }),
   finish([ar, sjd], { recorded: true }),
   finish([ar, fpi, scd]),
   finish([ar, { ...fpi, seconds: 0.99 }]), // no faster picture, but for noise
@@ -327,6 +328,7 @@ function aloud() {
   say((live) => announce.announceStart(live, race.snapshot));
   const lanes = ["SJD", "GSD"].map((title) => ({ title, total: 8 }));
   const quarters = new Set();
+  const stateOf = (shown) => ({ race: shown, hidden: new Set(), bet: null });
   for (const [a, b, ...places] of [
     "1 0 1",
     "1 2 2 1",
@@ -335,18 +337,20 @@ function aloud() {
     "7 4 1 2",
     "8 4 1 2",
   ].map((text) => text.split(" ").map(Number)))
-    say((live) => announce.announceLeader(live, { lanes }, [{ n: a }, { n: b }], places, quarters));
+    say((live) =>
+      announce.announceLeader(live, stateOf({ lanes }), [{ n: a }, { n: b }], places, quarters),
+    );
   const said = new Set();
   const over = { ...race, snapshot: { ...race.snapshot, state: "stopped", results: [] } };
   over.lanes[0].seconds = 0.002734;
   Object.assign(over.lanes[0], { state: "finished", passes: 4 });
   for (const each of [race, over, over])
-    say((live) => announce.announceEnds(live, each, ["finished"], null, said));
+    say((live) => announce.announceEnds(live, stateOf(each), ["finished"], said));
   const two = { snapshot: { state: "racing" }, lanes: [3, 2, 4].map(endedAfter) };
   two.lanes[2].state = "failed";
   const heard = new Set();
   for (const states of ["racing racing failed", "finished finished failed"])
-    say((live) => announce.announceEnds(live, two, states.split(" "), null, heard));
+    say((live) => announce.announceEnds(live, stateOf(two), states.split(" "), heard));
   return words;
 }
 

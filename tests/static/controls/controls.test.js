@@ -57,6 +57,12 @@ test("finishes are gone to one by one", () => {
     [0, 0.00014, 0.00016].map((t) => controls.finishTarget({ ...stateOf(), t }, back));
   assert.deepEqual(targets(false), [0.00014, 0.00016, 0.00016]);
   assert.deepEqual(targets(true), [0, 0, 0.00014]);
+  const alone = { hidden: [1], t: 0 };
+  assert.equal(
+    controls.finishTarget(stateOf(alone), false),
+    0.00016,
+    "of the lanes that are shown",
+  );
 });
 
 test("the other clock shows the same instant of the lane in question", () => {

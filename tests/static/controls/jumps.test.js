@@ -14,7 +14,6 @@ const at = (t, change = {}) => ({
   race,
   clock: "passes",
   t,
-  seconds: null,
   hidden: new Set(),
   cell: null,
   ...change,

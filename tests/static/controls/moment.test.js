@@ -138,15 +138,6 @@ test("a link to a race that is run again shows as many passes of the lane pointe
   });
 });
 
-test("a race that was paused while it was on is linked at its seconds", () => {
-  const race = raceOf(drawnFrom(1), { id: "kept" });
-  const { state } = boardOf(race);
-  const seconds = race.lanes[1].steps[2].seconds;
-  Object.assign(state, { clock: "passes", t: 1, seconds, live: false });
-  const found = opened(writeMoment(state), race);
-  assert.deepEqual(stepsShown(found), stepsShown(state));
-});
-
 test("on every clock the start is the start, the end is the end, and time does not go back", () => {
   const latest = new Map();
   everywhere({}, (state, seed, where) => {

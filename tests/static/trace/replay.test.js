@@ -40,10 +40,12 @@ test("the clock of a race is that of the running lane furthest behind", () => {
 
 test("the first finish is seen at once, and the last where no lane goes on", () => {
   const lanes = [9, 12, 4].map((passes) => ({ count: 1, steps: [{ passes }] }));
-  const at = (...states) => {
+  const of = (hidden, ...states) => {
+    const race = { lanes: lanes.slice(0, states.length) };
     const views = states.map((state) => ({ state }));
-    return replay.finishesAt(lanes.slice(0, states.length), views, "passes");
+    return replay.finishesAt({ race, clock: "passes", hidden: new Set(hidden) }, views);
   };
+  const at = (...states) => of([], ...states);
   assert.deepEqual(at("racing", "racing", "waiting"), ["", "", ""]);
   assert.deepEqual(at("finished", "racing", "racing"), ["first", "", ""]);
   assert.deepEqual(at("finished", "racing", "finished"), ["", "", "first"]);
@@ -51,6 +53,12 @@ test("the first finish is seen at once, and the last where no lane goes on", () 
   assert.deepEqual(at("finished", "failed", "stopped"), ["first", "", ""]);
   assert.deepEqual(at("failed", "stopped", "failed"), ["", "", ""]);
   assert.deepEqual(at("finished"), [""], "a lane alone has no race");
+  assert.deepEqual(
+    of([2], "finished", "finished", "racing"),
+    ["first", "last", ""],
+    "of the shown",
+  );
+  assert.deepEqual(of([0, 2], "finished", "finished", "racing"), ["", "", ""], "one is shown");
 });
 
 test("finishers come in the order of a clock", () => {
@@ -73,16 +81,17 @@ function laneAfter(state, ...times) {
   return wire;
 }
 
-test("a race that is followed stands where its lanes' seconds are as many, on every clock", () => {
+test("a race that is followed stands at one instant of its clock", () => {
   const race = raceOf(laneAfter("racing", 40, 40, 40, 40), laneAfter("finished", 70, 70));
-  const shown = (clock, seconds) => {
-    const t = replay.instantAt(race, clock, seconds);
-    return [t, replay.stepsShown({ race, clock, t, seconds })];
+  const shown = (clock, seconds, of = race) => {
+    const t = replay.instantAt(of, clock, seconds);
+    return [t, replay.stepsShown({ race: of, clock, t })];
   };
   assert.deepEqual(shown("seconds", 0.0001), [0.0001, [2, 1]]);
-  assert.deepEqual(shown("passes", 0.0001), [1, [2, 1]], "paused, it is still that");
+  assert.deepEqual(shown("passes", 0.0001), [1, [1, 1]], "at equal passes, though one made two");
   assert.deepEqual(shown("passes", 0.00014), [3, [3, 2]], "of the lanes that still run");
-  assert.deepEqual(replay.stepsShown({ race, clock: "passes", t: 1, seconds: null }), [1, 1]);
+  const apart = { ...race, snapshot: { ...race.snapshot, apart: true } };
+  assert.deepEqual(shown("passes", 0.0001, apart), [2, [2, 2]], "on devices of their own");
   const over = raceOf(laneAfter("finished", 40, 40, 40), laneAfter("finished", 70, 70));
   assert.equal(replay.instantAt(over, "passes", 0.00014), 3, "at the end the slowest lane's");
 });
@@ -108,13 +117,36 @@ test("places by tokens are shared, and those of finished lanes are by the finish
     laneAfter("finished", 30, 60, 60),
     laneAfter("stopped", 10),
   ].map(laneOf);
-  const places = (...ks) => {
+  const of = (hidden, ...ks) => {
     const views = lanes.map((lane, i) => replay.laneAt(lane, ks[i]));
-    return replay.placesAt(lanes, views, "seconds");
+    return replay.placesAt({ race: { lanes }, clock: "seconds", hidden: new Set(hidden) }, views);
   };
+  const places = (...ks) => of([], ...ks);
   assert.deepEqual(places(0, 0, 0, 0), [null, null, null, null]);
   assert.deepEqual(places(1, 2, 1, 0), [2, 1, 2, null]);
   assert.deepEqual(places(2, 3, 2, 1), [2, 1, 2, null]);
   assert.deepEqual(places(3, 3, 2, 1), [2, 1, 3, null]);
   assert.deepEqual(places(3, 3, 3, 1), [2, 1, 3, null]);
+  assert.deepEqual(of([1], 3, 3, 3, 1), [1, 1, 2, null], "among the lanes that are shown");
+});
+
+test("a lane's place at the finish is among the lanes that are shown, once it is certain", () => {
+  const lanes = [
+    { state: "finished", seconds: 3, passes: 9, modelled: 1 },
+    { state: "racing", seconds: 2, passes: 9, modelled: 2 },
+    { state: "finished", seconds: 1, passes: 12, modelled: 3 },
+    { state: "failed", seconds: 0, passes: 0, modelled: 0 },
+  ];
+  const at = (...hidden) =>
+    lanes.map((lane) => {
+      const { seconds, passes, modelled } = replay.placesOf(
+        { race: { lanes }, hidden: new Set(hidden) },
+        lane,
+      );
+      return [seconds, passes, modelled];
+    });
+  const none = [null, null, null];
+  assert.deepEqual(at(), [[null, 1, 1], none, [1, null, null], none]);
+  assert.deepEqual(at(1), [[2, 1, 1], none, [1, 2, 2], none]);
+  assert.deepEqual(at(1, 2), [[1, 1, 1], none, [1, 2, 2], none]);
 });
