@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from app.api.visitor import session_of
 from app.page.form import PRIVATE, QUIET, unchecked
 from app.races.races import Races, user_error
 from app.settings import SETTINGS
+from app.workers.between_steps import BETWEEN_STEPS
 from engine.settings import SettingError
 from visualize.board.snapshot import CLOCKS
 from visualize.export.standalone import standalone
@@ -105,44 +105,48 @@ def file_name(recording: RecordedRace, kind: str, instant: Any) -> str:
 def make_file(
     recording: RecordedRace, kind: Any, speed: Any, instant: Any, progress: Callable[[float], None]
 ) -> bytes:
-    """The file's content, from values as a browser sent them; `progress` gets a fraction. Raises
-    SettingError, also if it takes too long."""
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise SettingError(f"A race can be taken away as {', '.join(KINDS)}.")
-    if kind == "Trace":
-        return recording.dumps().encode()
-    if kind == "CSV of the steps":
-        return steps_csv(recording.trace).encode()
-    if kind == "Standalone HTML":
-        return standalone(recording).encode()
-    now = Instant.read(instant, len(recording.trace.header.lanes))
-    if kind == "PNG of this instant":
-        return photo(recording, now.clock, now.t, now.layer, 2.0, now.lanes, dark=now.dark)
-    if isinstance(speed, bool) or speed not in SPEEDS:
-        raise SettingError(f"The speed is one of {', '.join(f'{x:g}x' for x in SPEEDS)}.")
-    deadline = time.monotonic() + SETTINGS.make_seconds
+    """Make the file's content, from values as a browser sent them.
 
-    def check_deadline(fraction: float) -> None:
-        if time.monotonic() > deadline:
-            raise SettingError(
-                f"Making this film takes over {SETTINGS.make_seconds:g} seconds, which is all that"
-                " one visitor has here. Choose a higher speed."
+    A film is made a frame at a time; between two of them lanes go on, and `progress` gets a
+    fraction. Raises SettingError, also if it takes too long.
+    """
+    with BETWEEN_STEPS.work() as work:
+        if not isinstance(kind, str) or kind not in KINDS:
+            raise SettingError(f"A race can be taken away as {', '.join(KINDS)}.")
+        if kind == "Trace":
+            return recording.dumps().encode()
+        if kind == "CSV of the steps":
+            return steps_csv(recording.trace).encode()
+        if kind == "Standalone HTML":
+            return standalone(recording).encode()
+        now = Instant.read(instant, len(recording.trace.header.lanes))
+        if kind == "PNG of this instant":
+            return photo(recording, now.clock, now.t, now.layer, 2.0, now.lanes, dark=now.dark)
+        if isinstance(speed, bool) or speed not in SPEEDS:
+            raise SettingError(f"The speed is one of {', '.join(f'{x:g}x' for x in SPEEDS)}.")
+
+        def go_on(fraction: float) -> None:
+            work.pause()
+            if work.seconds > SETTINGS.make_seconds:
+                raise SettingError(
+                    f"Making this film takes over {SETTINGS.make_seconds:g} seconds, which is all"
+                    " that one visitor has here. Choose a higher speed."
+                )
+            progress(fraction)
+
+        try:
+            return film(
+                recording,
+                FILMS[kind],
+                speed=speed,
+                clock=now.clock,
+                layer=now.layer,
+                lanes=now.lanes,
+                dark=now.dark,
+                progress=go_on,
             )
-        progress(fraction)
-
-    try:
-        return film(
-            recording,
-            FILMS[kind],
-            speed=speed,
-            clock=now.clock,
-            layer=now.layer,
-            lanes=now.lanes,
-            dark=now.dark,
-            progress=check_deadline,
-        )
-    except FilmError as error:
-        raise SettingError(str(error)) from error
+        except FilmError as error:
+            raise SettingError(str(error)) from error
 
 
 def export_section(races: Races, on_board: gr.Textbox, board: gr.HTML) -> None:

@@ -17,6 +17,7 @@ from app.page.sweep import figure_text, sweep_section
 from app.page.what_if import lane_choices, opening, what_if_section
 from app.races.race_table import StoredRace
 from app.races.races import Races
+from app.workers.between_steps import BETWEEN_STEPS
 from visualize.figures.figures import Figure
 from visualize.figures.quality import about, quality_figures, stored
 
@@ -77,7 +78,9 @@ def _draw_unfolded(
         if not open:
             return
         try:
-            draw(races.kept(race_id, session_of(request)))
+            race = races.kept(race_id, session_of(request))
+            with BETWEEN_STEPS.work():
+                draw(race)
         except gr.Error as error:
             gr.HTML(f"<p>{html.escape(error.message)}</p>", apply_default_css=False)
 

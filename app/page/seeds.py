@@ -16,6 +16,7 @@ from app.page.series import FEWEST_SEEDS, MOST_SECONDS, MOST_SEEDS, bench_comman
 from app.races.race_table import StoredRace
 from app.races.races import Races, user_error
 from app.races.request_values import request_of
+from app.workers.between_steps import BETWEEN_STEPS
 from app.workers.race_stream import duration_words
 from engine.settings import Sampling, SettingError
 from engine.trace import Trace
@@ -105,7 +106,12 @@ def race_seeds(
         raise user_error(error) from error
     own = races.pool.card(request.model).sampling
     for board, said, traces in race_series(races, request, seeds, client):
-        yield board, gr.skip() if said is None else said + seeds_table(traces, own)
+        if said is None:
+            yield board, gr.skip()
+            continue
+        with BETWEEN_STEPS.work():
+            table = said + seeds_table(traces, own)
+        yield board, table
 
 
 def seeds_table(traces: Sequence[Trace], own: Sampling) -> str:

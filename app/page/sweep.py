@@ -17,6 +17,7 @@ from app.page.series import race_series
 from app.races.race_table import StoredRace
 from app.races.races import Races, user_error
 from app.races.request_values import request_of
+from app.workers.between_steps import BETWEEN_STEPS
 from engine.race import MAX_LANES
 from engine.race.request import format_lane, lane_names, parse_lane, parse_value
 from engine.race.sweep import Sweep, swept_knobs
@@ -115,8 +116,10 @@ def race_sweep(
         if said is None:
             yield board, gr.skip(), None
         else:
-            found = sweep_figures(traces, sweep.knob) if traces else []
-            yield board, said + seeds_table(traces, own), found
+            with BETWEEN_STEPS.work():
+                found = sweep_figures(traces, sweep.knob) if traces else []
+                table = said + seeds_table(traces, own)
+            yield board, table, found
 
 
 def updates(figures: list[Figure]) -> list[Any]:

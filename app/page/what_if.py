@@ -15,6 +15,7 @@ from app.api.visitor import session_of
 from app.page.form import QUIET, Fields, unfolding
 from app.races.races import NOT_OVER, Races
 from app.races.request_values import KNOBS
+from app.workers.between_steps import BETWEEN_STEPS
 from engine.decoders import DECODERS
 from engine.decoders.lantern import LanternSettings
 from engine.race.rejudge import rejudge
@@ -172,8 +173,9 @@ def what_if_section(
         chosen = (named["lane"], named["rule"], named)
         try:
             recording = races.kept(race_id, session_of(request)).recording
-            text = answer(recording.trace, *chosen)
-            drawn = plots(recording, *chosen) if draws else []
+            with BETWEEN_STEPS.work():
+                text = answer(recording.trace, *chosen)
+                drawn = plots(recording, *chosen) if draws else []
         except (SettingError, gr.Error) as error:
             text = str(getattr(error, "message", error))
         updates = [gr.update(value=plot, visible=True) for plot in drawn]

@@ -3,6 +3,7 @@ hardly more than one: no watcher takes a thread, or a place in gradio's queue.""
 
 from __future__ import annotations
 
+import functools
 import zlib
 from collections.abc import AsyncIterator, Callable
 
@@ -15,8 +16,10 @@ from starlette.routing import Route
 from app.races.event_stream import GZIP, HEADERS, EventStream
 from app.races.live_race import LiveRace
 from app.races.race_table import StoredRace
+from app.workers.between_steps import BETWEEN_STEPS
 from visualize.board.snapshot import Snapshot
 
+KEPT = 16  # races that are over whose events are at hand: all that ship, and the newest others
 NOT_KEPT = "This race is no longer kept here."
 CLOSED = "Bets are closed: a lane is half way."
 Find = Callable[[str], LiveRace | StoredRace | None]
@@ -37,10 +40,18 @@ def race_routes(find: Find, replay: Callable[[StoredRace], Snapshot]) -> list[Ro
     A race that is over is one event, its `replay`. One that is not kept is answered with 204, after
     which no browser asks again.
     """
-    one_at_a_time = CapacityLimiter(1)  # a replay takes a processor from the lanes that race
+    one_at_a_time = CapacityLimiter(1)  # of the server's threads others are left to the page
+
+    @functools.lru_cache(maxsize=KEPT)
+    def only_event(race: StoredRace) -> bytes:
+        events = EventStream()
+        with BETWEEN_STEPS.work():
+            events.add("snapshot", 0, replay(race))
+            events.close()
+        return b"".join(events.chunks)
 
     async def over(race: StoredRace) -> AsyncIterator[bytes]:
-        yield await to_thread.run_sync(_only_event, replay, race, limiter=one_at_a_time)
+        yield await to_thread.run_sync(only_event, race, limiter=one_at_a_time)
 
     async def events(request: Request) -> Response:
         race = find(request.path_params["race"])
@@ -72,13 +83,6 @@ def race_routes(find: Find, replay: Callable[[StoredRace], Snapshot]) -> list[Ro
         Route("/races/{race}/events", events),
         Route("/races/{race}/bets", bet, methods=["POST"]),
     ]
-
-
-def _only_event(replay: Callable[[StoredRace], Snapshot], race: StoredRace) -> bytes:
-    events = EventStream()
-    events.add("snapshot", 0, replay(race))
-    events.close()
-    return b"".join(events.chunks)
 
 
 async def _plain(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

@@ -11,6 +11,7 @@ from collections.abc import Generator
 from dataclasses import dataclass, replace
 
 from app.settings import SETTINGS
+from app.workers.between_steps import BETWEEN_STEPS
 from app.workers.device_thread import use_threads
 from app.workers.gpu_errors import MESSAGES
 from engine.failures import Failure
@@ -104,7 +105,7 @@ class RaceStream:
         due = started + 1 / SETTINGS.updates
         yield board.snapshot()
         try:
-            with contextlib.closing(iter(self.race)) as moves:
+            with BETWEEN_STEPS.race(), contextlib.closing(self._moves()) as moves:
                 for frame in moves:
                     if frame.failure in MESSAGES:
                         frame = replace(frame, error=MESSAGES[frame.failure])
@@ -133,6 +134,15 @@ class RaceStream:
                 updates,
                 100 * drawing / max(wall, 1e-9),
             )
+
+    def _moves(self) -> Generator[Frame, None, None]:
+        with contextlib.closing(iter(self.race)) as moves:
+            while True:
+                with BETWEEN_STEPS.step():
+                    frame = next(moves, None)
+                if frame is None:
+                    return
+                yield frame
 
     def trace(self) -> Trace:
         """Of a race that may have been closed before its end: lanes that were racing are

@@ -11,6 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import ParamSpec, TypeVar
 
+from app.workers.between_steps import BETWEEN_STEPS
+
 Values = ParamSpec("Values")
 Result = TypeVar("Result")
 
@@ -28,7 +30,8 @@ def read_upload(
 
 def _read(read: Callable[Values, Result], *values: Values.args, **named: Values.kwargs) -> Result:
     try:
-        return read(*values, **named)
+        with BETWEEN_STEPS.work():
+            return read(*values, **named)
     except Exception as error:
         # Who gets it may keep it for long, and with it all that was read.
         each: BaseException | None = error

@@ -134,6 +134,7 @@ def film(
         stream.width, stream.height = still.size
         stream.pix_fmt = how.pixels
         stream.time_base = stream.codec_context.time_base = how.tick
+        stream.codec_context.thread_count = 1  # a frame is encoded once `encode` returns
         if kind is FilmFormat.MP4:
             context = stream.codec_context  # players guess wrongly where the file does not say
             context.colorspace, context.color_range = Colorspace.ITU709, ColorRange.MPEG
