@@ -53,9 +53,12 @@ class Races:
         self.model_note = "" if SETTINGS.model == AUTO else why
         if why:
             log.warning("PHOTO_FINISH_MODEL=%s: %s", SETTINGS.model, why)
-        seed = random.randrange(2**31)
-        lanes = self._lanes(card.name)
-        self.default = RaceRequest(examples(card)[0], seed, lanes, card.sampling, card.name)
+        prompt, lanes = examples(card)[0], self._lanes(card.name)
+        # the race that is seen first, where this is its prompt: to press Race is to race it here
+        shown = recorded.headers.get(recorded.first or "", {})
+        same = (shown.get("prompt"), shown.get("model")) == (prompt, card.name)
+        seed = shown["seed"] if same else random.randrange(2**31)
+        self.default = RaceRequest(prompt, seed, lanes, card.sampling, card.name)
         self._table = RaceTable(SETTINGS.kept_races)
         self._queue = FairQueue(SETTINGS.queue_size, pool.at_once, report=pool.report_waiting)
         self._runner = RaceRunner(pool, self._queue, self._table)

@@ -21,6 +21,7 @@ class RecordedRaces:
     def __init__(self, folder: Path = FOLDER) -> None:
         self._texts = {file.stem: file.read_text("utf-8") for file in sorted(folder.glob("*.json"))}
         headers = {name: json.loads(text)["header"] for name, text in self._texts.items()}
+        self.headers = headers  # each race's prompt, seed, model and more
         parts = [name for name, header in headers.items() if header.get("infilling")]
         self.titles = {
             name: f"{header['prompt']}{', a part filled in' * (name in parts)}"

@@ -2,7 +2,7 @@
 
 import { attribute, closest, finder, make, queryAll } from "../dom.js";
 import { clockName, onClock } from "../numbers.js";
-import { LAYERS, referenceOf } from "../trace/layers.js";
+import { GROUPS, LAYERS, layerOf, referenceOf } from "../trace/layers.js";
 import {
   CLOCKS,
   clockAt,
@@ -93,6 +93,7 @@ export function sameInstant(state, other) {
 export function bindControls(root, board) {
   const { state, go } = board;
   const part = finder(root);
+  const member = part("member", HTMLSelectElement);
   const reference = part("reference", HTMLSelectElement);
   const speeds = part("speed", HTMLSelectElement);
   const stepping = part("stepping", HTMLSelectElement);
@@ -169,12 +170,12 @@ export function bindControls(root, board) {
     else if (state.present && !yields) go({ present: false });
   });
 
-  for (const { name, title, words } of LAYERS) {
-    const onclick = () => go({ layer: name });
-    part("layers").append(
-      make("button", title, { type: "button", title: words, "data-layer": name, onclick }),
-    );
+  for (const [group, [{ name, words }, ...others]] of GROUPS) {
+    const onclick = () => pressedGroup(state.layer) === group || go({ layer: name });
+    const title = others.length ? "" : words;
+    part("layers").append(make("button", group, { type: "button", title, onclick }));
   }
+  member.addEventListener("change", () => go({ layer: member.value }));
   for (const bar of ["layers", "shown", "clocks"]) bindBar(part(bar));
   for (const button of queryAll(part("clocks"), "button")) {
     const chosen = CLOCKS.find((name) => name === button.dataset.clock);
@@ -283,8 +284,10 @@ export function bindControls(root, board) {
   function drawChoices({ race, clock, hidden }, length) {
     /** @param {Element} button @param {boolean} pressed */
     const press = (button, pressed) => attribute(button, "aria-pressed", pressed);
+    const group = pressedGroup(state.layer);
     for (const button of queryAll(part("layers"), "button"))
-      press(button, button.dataset.layer === state.layer);
+      press(button, button.textContent === group);
+    drawMembers(member, group, state.layer);
     part("against").hidden = state.layer !== "differs";
     reference.value = String(referenceOf(race, state.against));
     for (const button of queryAll(part("clocks"), "button"))
@@ -304,6 +307,28 @@ export function bindControls(root, board) {
   }
 
   return { bindLanes, drawControls };
+}
+
+/** @param {string} layer */
+const pressedGroup = (layer) => layerOf(layer).group;
+
+/**
+ * The layers that share the pressed button, to choose from.
+ * @param {HTMLSelectElement} member @param {string} group @param {string} layer that is shown
+ */
+function drawMembers(member, group, layer) {
+  const layers = GROUPS.get(group) ?? [];
+  const label = member.closest("label");
+  if (label) label.hidden = layers.length < 2;
+  if (member.dataset.group !== group) {
+    const options = layers.map(
+      ({ name, plain, title }) => new Option(plain ? `${plain}: ${title}` : title, name),
+    );
+    member.replaceChildren(...options);
+    member.dataset.group = group;
+  }
+  member.value = layer;
+  member.title = layerOf(layer).words;
 }
 
 /**

@@ -1,6 +1,7 @@
 // The keys of the board, which do what its controls do, and the help that lists them.
 
 import { closest, keep, kept, make, query, queryAll, templateCopy } from "../dom.js";
+import { LAYERS } from "../trace/layers.js";
 import { hasRace } from "../trace/replay.js";
 
 const STORE = "photo-finish-keys"; // kept as "off" where letters, digits and signs are no keys
@@ -152,8 +153,8 @@ export function toggleHelp(root) {
 // What the board says to those who point at something, as rows of the help for all others.
 /** @param {HTMLElement} root */
 function shownWords(root) {
-  const pointed = ".layers [title], .lane .badge[title], .lane dl [title], .results th[title]";
-  const words = new Map();
+  const pointed = ".lane .badge[title], .lane dl [title], .results th[title]";
+  const words = new Map(LAYERS.map((layer) => [layer.title, layer.words]));
   for (const element of queryAll(root, pointed)) {
     words.set((element.querySelector("dt") ?? element).textContent, element.title);
   }

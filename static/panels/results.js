@@ -34,8 +34,8 @@ const resultsOf = ({ race, hidden }) =>
   race.snapshot.results.filter(({ lane }) => !hidden.has(lane));
 
 /**
- * Who won, in a line: by passes, by seconds, and who drew vanilla AR's own picture in less time, of
- * the lanes that are shown. "" before the finish.
+ * Who won, in a line, of the lanes that are shown: by passes, with the reason where they were not
+ * fastest too, by seconds, and who drew vanilla AR's own picture in less time. "" before the end.
  * @param {Pick<Raced, "race" | "hidden">} state
  */
 export function outcomeOf(state) {
@@ -52,15 +52,32 @@ export function outcomeOf(state) {
     .filter((lane) => ar && lane.decoder !== "ar" && timeOf(lane) * (1 + NOISE) < timeOf(ar));
   const time = inSeconds(Math.min(...fastest.map(timeOf)));
   const tie = fastest.length > 1 ? "too near to call, " : "";
+  const here = snapshot.recorded ? "" : " here";
+  const slower = fewest.some((lane) => fastest.includes(lane)) ? null : fewest[0];
+  const why = slower
+    ? `; ${slownessOf(slower, fastest[0])}, so ${fewest.length > 1 ? "they were" : "it was"} not fastest${here}`
+    : "";
   const sentences = [
-    `Fewest passes: ${titlesOf(fewest)}, ${fewest[0].passes}.`,
-    `Fastest${snapshot.recorded ? "" : " here"}: ${titlesOf(fastest)}, ${tie}${time} s.`,
+    `Fewest passes: ${titlesOf(fewest)}, ${fewest[0].passes}${why}.`,
+    `Fastest${here}: ${titlesOf(fastest)}, ${tie}${time} s.`,
   ];
   if (ar && same.length) sentences.push(`Same picture as ${ar.title}, faster: ${titlesOf(same)}.`);
   return sentences.join(" ");
 }
 /** @param {Lane} lane */
 const timeOf = (lane) => lane.seconds;
+
+/**
+ * Why a lane of fewer passes took longer than a faster one.
+ * @param {Lane} lane @param {Lane} faster
+ */
+function slownessOf(lane, faster) {
+  const rows = Math.round(rowsPerPass(lane));
+  if (lane.drafter) return `a small network ran ${lane.drafter} times besides`;
+  if (rows > rowsPerPass(faster)) return `each looked at ${countOf(rows, "token", "tokens")}`;
+  const ratio = timeOf(lane) / lane.passes / (timeOf(faster) / faster.passes);
+  return `each took ${ratio.toFixed(1)} times as long as one of ${faster.title}`;
+}
 
 /** When a race was stopped, in words. @param {Race} race */
 export function stoppedWords(race) {

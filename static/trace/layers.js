@@ -4,7 +4,16 @@
 import look from "../look.json" with { type: "json" };
 
 /** @type {Layer[]} */
-export const LAYERS = look.layers.map((layer) => ({ scale: "", least: 0, ...layer }));
+export const LAYERS = look.layers.map((layer) => ({
+  group: layer.title,
+  scale: "",
+  least: 0,
+  ...layer,
+}));
+/** Layers that share a button, the first of them first. @type {Map<string, Layer[]>} */
+export const GROUPS = new Map(
+  LAYERS.map(({ group }) => [group, LAYERS.filter((layer) => layer.group === group)]),
+);
 /** @param {string} name @returns {Layer} */
 export function layerOf(name) {
   const found = LAYERS.find((layer) => layer.name === name);

@@ -150,7 +150,9 @@ interface View {
 
 interface Layer {
   name: string;
+  group: string; // of the layers that share a button; its title where it has one alone
   title: string;
+  plain?: string; // its title in plain words
   kind: string; // "picture", "share", "differs", "status", "count", "pass"
   words: string;
   filling?: string; // the words of a race that fills in a picture, where they are others

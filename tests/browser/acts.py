@@ -8,6 +8,7 @@ from contextlib import suppress
 from playwright.sync_api import Locator, Page, TimeoutError, expect
 
 from engine.decoders import DECODERS
+from visualize.film.layers import Layer
 
 PATIENCE = 120_000  # ms: a shared machine may be slow; nothing waits longer than it must
 # Parts that reach over the edge of the stage or of their lane, or whose lines are cut off by their
@@ -48,6 +49,15 @@ def show_options(page: Page) -> None:
     button = page.get_by_role("button", name="Lanes and options")
     if button.get_attribute("aria-expanded") == "false":
         button.click()
+
+
+def show_layer(page: Page, layer: Layer) -> None:
+    """Presses its button and, where others share it, chooses it among them."""
+    group = layer.look.get("group", layer.look["title"])
+    page.locator(".layers").get_by_role("button", name=group, exact=True).click()
+    if group != layer.look["title"]:
+        page.locator(".member").select_option(layer.value)
+    expect(page.locator(".board")).to_have_attribute("data-layer", layer.value)
 
 
 def set_lanes(page: Page, *names: str) -> None:

@@ -166,8 +166,10 @@ def test_a_visitor_moves_through_time_lanes_and_layers(page, duel) -> None:
     drawn, canvas = set(), page.locator(".lane[data-lane='sjd'] canvas")
     for layer in Layer:
         expect(board).to_have_attribute("data-layer", layer.value)
-        pressed = page.locator(f"[data-layer='{layer.value}'][aria-pressed='true']")
-        expect(pressed.last).to_be_visible()
+        group = layer.look.get("group", layer.look["title"])
+        expect(page.locator(".layers [aria-pressed='true']")).to_have_text(group)
+        if group != layer.look["title"]:
+            expect(page.locator(".member")).to_have_value(layer.value)
         expect(page.locator("#board .legend")).not_to_be_empty()
         drawn.add(canvas.evaluate("canvas => canvas.toDataURL()"))
         key(page, "l")
@@ -178,15 +180,16 @@ def test_a_visitor_moves_through_time_lanes_and_layers(page, duel) -> None:
     key(page, "Home")
     focused = page.locator(".layers :focus")
     page.locator(".layers button").first.focus()
-    for pressed, name in (("ArrowRight", "Top-1 p"), ("ArrowLeft", "Picture")):
+    for pressed, name in (("ArrowRight", "Confidence"), ("ArrowLeft", "Picture")):
         page.keyboard.press(pressed)
         expect(focused).to_have_text(name)
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("Enter")
-    expect(board).to_have_attribute("data-layer", "order")
-    expect(page.locator(".layers [tabindex='0']")).to_have_text("Order")
+    expect(board).to_have_attribute("data-layer", "waiting")
+    expect(page.locator(".layers [tabindex='0']")).to_have_text("When")
     page.keyboard.press("Tab")
     expect(focused).to_have_count(0)
+    expect(page.locator(".member:focus option")).to_have_count(3)
     expect(board).to_have_attribute("data-t", "0")
     page.locator(".layers button").first.click()  # who clicks has the board's arrows
     page.keyboard.press("ArrowRight")
@@ -350,7 +353,7 @@ def test_the_help_explains_keeps_the_focus_and_turns_letters_off(open_file, duel
     words = page.locator(".shown-words")
     expect(words).to_contain_text("same distribution")
     expect(words).to_contain_text("TV(p, q)")
-    pointed = page.locator(".layers [title], .lane .badge[title], .results th[title]")
+    pointed = page.locator(".member, .lane .badge[title], .results th[title]")
     titles = pointed.evaluate_all("all => all.map((one) => one.title)")
     assert len(titles) > 10
     said = words.inner_text()

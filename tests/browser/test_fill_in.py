@@ -11,9 +11,19 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.app.page.test_fill_in import CODES, MASK
-from tests.browser.acts import finished, hashes, key, race, set_lanes, show_options, wide
+from tests.browser.acts import (
+    finished,
+    hashes,
+    key,
+    race,
+    set_lanes,
+    show_layer,
+    show_options,
+    wide,
+)
 from tests.browser.servers import served
 from tests.infill_toys import BelowToy, NeighbourToy
+from visualize.film.layers import Layer
 
 LANES = ["Vanilla AR", "ASSD", "ASSD drafts=n-gram", "SJD", "SCD", "Parallel"]
 ROWS_LANES = ["Vanilla AR", "Fixed point", "SJD", "SCD"]  # where rows are drawn
@@ -160,7 +170,7 @@ def test_a_race_of_a_part_is_replayed_linked_and_opened_from_its_file(
     expect(token.locator("h3")).to_have_text(f"Why token {CODES[0]}?")
     expect(token.locator(".token-why")).to_contain_text("It was known from the start")
     expect(page.locator(".board .live")).to_contain_text("known from the start")
-    page.locator(".layers button", has_text="Order").click()
+    show_layer(page, Layer.ORDER)
     expect(legend).to_contain_text("pass 9")
 
     # Its settings bring the mask back, also after it was left; so does a link to them.

@@ -10,7 +10,7 @@ import numpy as np
 from PIL import Image
 from playwright.sync_api import Page, expect
 
-from tests.browser.acts import by_passes
+from tests.browser.acts import by_passes, show_layer
 from tests.visualize.races import FIVE, filled_trace, recorded
 from visualize.film.cells import Cells, atlas
 from visualize.film.layers import COUNTED, LaneReplay, Layer
@@ -43,8 +43,7 @@ def scrub(page: Page, at: int) -> None:
 
 def drawn(page: Page, layer: Layer) -> list[np.ndarray]:
     """Every lane's canvas on the ground that it lies on, int [H, W, 3]."""
-    page.locator(f".layers button[data-layer='{layer.value}']").click()
-    expect(page.locator(".board")).to_have_attribute("data-layer", layer.value)
+    show_layer(page, layer)
     urls = page.eval_on_selector_all(".lane canvas", "all => all.map(one => one.toDataURL())")
     images = [Image.open(io.BytesIO(base64.b64decode(url.split(",")[1]))) for url in urls]
     grounds = [Image.new("RGBA", image.size, COLOURS["paper"]) for image in images]

@@ -112,6 +112,8 @@ def test_the_first_race_fits_every_window_and_words_are_found_and_used(real, ope
     # Words are found, in any language, and used; a surprise is of them.
     prompt = page.locator("#prompt :is(input, textarea)")
     expect(prompt).to_have_value(EXAMPLES[0])
+    seed = page.locator("#seed input").input_value()
+    expect(page.locator(".meta")).to_contain_text(f"seed {seed} ·")  # of the picture that is seen
     prompt.fill("")
     prompt.fill("xylophone")
     page.locator("#reading a").click()  # nothing that it knows: to the list of what it does

@@ -29,6 +29,9 @@ NOT_IN_ROWS = """(rows) => {
   const small = boxes.map(({ width }) => width).filter((width) => width <= least);
   return boxes.length > 6 && found === rows ? small : [boxes.length, found];
 }"""
+FRAMES = """async () => {
+  for (let frame = 0; frame < 20; frame++) await new Promise(requestAnimationFrame);
+}"""
 # The flags of finishes that overlap, and those whose line does not lead to the finish.
 ASTRAY = """() => {
   const flags = [...document.querySelectorAll(".flag")].map((flag) => {
@@ -191,7 +194,13 @@ def test_a_phone_shows_one_lane_and_swipes_to_the_next(open_file, toured) -> Non
     page.locator(".strip .stage").click(force=True)
     expect(lanes(page)).to_have_count(8)
     page.locator(".token-close").click()
-    lanes(page).locator("canvas").first.click(position={"x": 20, "y": 20})
+    first = lanes(page).locator("canvas").first
+    page.evaluate("scrollTo(0, 0)")
+    page.mouse.move(0, 0)
+    first.hover(position={"x": 20, "y": 20})
+    page.evaluate(FRAMES)
+    assert page.locator(".pointed-at").count(), "its words do not push the cell from the pointer"
+    first.click(position={"x": 20, "y": 20})
     expect(page.locator(".token")).to_be_in_viewport(ratio=1)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
