@@ -19,7 +19,9 @@ from tests.browser.acts import (
     lanes_by_event,
     prompted,
     run_timers,
+    show_layer,
 )
+from visualize.film.layers import Layer
 
 CHAPTERS = {  # each with the lanes that it shows
     "One token at a time": ["ar"],
@@ -357,7 +359,7 @@ def test_questions_are_answered_on_the_board_and_by_keys(open_file, toured) -> N
     while title.inner_text() != "Test yourself":
         page.locator(".chapter-on").click()
     expect(ask).to_have_text(re.compile("^3 of 8: "))
-    page.get_by_role("button", name="TV(p, q)", exact=True).click()
+    show_layer(page, Layer.TV)
     check.click()
     expect(verdict).to_have_text("Right: TV(p, q) is how far p and q of a draft lie apart.")
     for _ in range(6):
