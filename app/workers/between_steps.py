@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 SHARE = 0.25  # of the time, at most, that other work takes while a race is on
+PART = 0.1  # seconds: a step that follows a part is slower, since the caches are another's
 PATIENCE = 5.0  # seconds; a longer step, of a device that hangs, say, holds nothing else up
 
 
@@ -18,17 +19,22 @@ class Work:
     def __init__(self, turns: BetweenSteps) -> None:
         self._turns = turns
         self._began = turns.begin()
-        self._seconds = 0.0
+        self._seconds = 0.0  # of the parts that are done
 
     @property
     def seconds(self) -> float:
-        """How long it has worked; its waiting does not count."""
-        return self._seconds
+        """How long it has worked so far; its waiting does not count."""
+        return self._seconds + self._part
+
+    @property
+    def _part(self) -> float:
+        return self._turns.clock() - self._began
 
     def pause(self) -> None:
-        """Lets the lanes go on, and returns when the next part is due."""
-        self.end()
-        self._began = self._turns.begin()
+        """Lets the lanes go on, if this part has lasted PART. Returns when the next part is due."""
+        if self._part >= PART:
+            self.end()
+            self._began = self._turns.begin()
 
     def end(self) -> None:
         self._seconds += self._turns.end(self._began)
@@ -42,36 +48,40 @@ class BetweenSteps:
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._changed = threading.Condition()
+        self.clock = clock
+        lock = threading.Lock()
+        self._lanes = threading.Condition(lock)  # that wait for the work to end
+        self._next = threading.Condition(lock)  # the one piece of work that is next
+        self._line = threading.Lock()  # in which all others wait, and wake for no step
         self._races = 0  # that are on
         self._steps = 0  # being computed
-        self._asked = 0  # pieces of work that wait for the steps to end
+        self._asked = False  # whether the next piece of work waits for the steps to end
         self._works = 0  # being done
         self._due = 0.0  # when the next one may be done beside a race
 
     @contextmanager
     def race(self) -> Iterator[None]:
-        with self._changed:
+        with self._lanes:
             self._races += 1
         try:
             yield
         finally:
-            with self._changed:
+            with self._lanes:
                 self._races -= 1
-                self._changed.notify_all()
+                self._next.notify()
 
     @contextmanager
     def step(self) -> Iterator[None]:
-        with self._changed:
-            self._changed.wait_for(lambda: not (self._asked or self._works))
+        with self._lanes:
+            self._lanes.wait_for(lambda: not (self._asked or self._works))
             self._steps += 1
         try:
             yield
         finally:
-            with self._changed:
+            with self._lanes:
                 self._steps -= 1
-                self._changed.notify_all()
+                if self._asked:
+                    self._next.notify()
 
     @contextmanager
     def work(self) -> Iterator[Work]:
@@ -83,22 +93,23 @@ class BetweenSteps:
 
     def begin(self) -> float:
         """Waits until a part of some work is due. Returns when it began."""
-        with self._changed:
-            while self._races and (self._asked or self._works or self._clock() < self._due):
-                self._changed.wait(max(0.0, self._due - self._clock()) or None)
-            self._asked += 1
-            self._changed.wait_for(lambda: not self._steps, PATIENCE)
-            self._asked -= 1
+        with self._line, self._next:
+            while self._races and (self._works or self.clock() < self._due):
+                self._next.wait(max(0.0, self._due - self.clock()) or None)
+            self._asked = True
+            self._next.wait_for(lambda: not self._steps, PATIENCE)
+            self._asked = False
             self._works += 1
-            return self._clock()
+            return self.clock()
 
     def end(self, began: float) -> float:
         """Ends a part of some work. Returns how many seconds it took."""
-        with self._changed:
-            now = self._clock()
+        with self._lanes:
+            now = self.clock()
             self._works -= 1
             self._due = max(self._due, now + (now - began) * (1 / SHARE - 1))
-            self._changed.notify_all()
+            self._lanes.notify_all()
+            self._next.notify()
             return now - began
 
 

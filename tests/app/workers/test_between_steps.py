@@ -16,7 +16,7 @@ from app.page.export import make_file
 from app.races.race_events import race_routes
 from app.races.race_table import StoredRace
 from app.workers import between_steps, race_stream
-from app.workers.between_steps import BETWEEN_STEPS, SHARE, BetweenSteps
+from app.workers.between_steps import BETWEEN_STEPS, PART, SHARE, BetweenSteps
 from app.workers.upload_thread import read_upload
 from engine.race import Race
 from engine.trace import Frame
@@ -44,7 +44,8 @@ class Crowd:
             self.seen.add((self._steps, self._works))
 
 
-def test_no_work_is_done_beside_a_step() -> None:
+def test_no_work_is_done_beside_a_step(monkeypatch) -> None:
+    monkeypatch.setattr(between_steps, "PART", 0.0)
     turns, crowd = BetweenSteps(), Crowd()
 
     def lane() -> None:
@@ -83,7 +84,8 @@ def waits() -> Callable[[Callable[[], None]], threading.Thread]:
 
 
 def test_a_step_waits_for_the_part_in_progress_and_work_for_the_step(waits) -> None:
-    turns = BetweenSteps()
+    clock = Clock()
+    turns = BetweenSteps(clock)
 
     def step() -> None:
         with turns.step():
@@ -91,9 +93,15 @@ def test_a_step_waits_for_the_part_in_progress_and_work_for_the_step(waits) -> N
 
     with turns.race(), turns.work() as work:
         lane = waits(step)
-        work.pause()
+        work.pause()  # too early
+        clock.now = PART
+        film = threading.Thread(target=work.pause)
+        film.start()
         lane.join(LONG)
         assert not lane.is_alive()
+        clock.now = PART / SHARE
+        film.join(LONG)
+        assert not film.is_alive()
     with turns.step():
         film = waits(lambda: turns.work().__enter__().end())
     film.join(LONG)
@@ -105,12 +113,10 @@ def test_beside_a_race_work_has_its_share_of_the_time(waits) -> None:
     turns = BetweenSteps(clock)
     with turns.race():
         with turns.work() as work:
-            clock.now = 1.0
-        assert work.seconds == 1.0
+            clock.now = 0.1
+            assert work.seconds == 0.1
         more = waits(lambda: turns.work().__enter__().end())
-        clock.now = 1.0 / SHARE
-        with turns.step():  # which wakes who waits
-            pass
+        clock.now = 0.1 / SHARE
         more.join(LONG)
         assert not more.is_alive()
 
@@ -127,8 +133,9 @@ def test_without_a_race_nothing_waits() -> None:
     turns = BetweenSteps(clock)
     with turns.work(), turns.work() as work:
         clock.now = 10.0
-    with turns.work():
         assert work.seconds == 10.0
+    with turns.work():
+        pass
 
 
 RACE = race_of(Toy((2, 2), 4), ["ar", "sjd"])
