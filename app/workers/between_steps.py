@@ -107,7 +107,8 @@ class BetweenSteps:
         with self._lanes:
             now = self.clock()
             self._works -= 1
-            self._due = max(self._due, now + (now - began) * (1 / SHARE - 1))
+            if self._races:
+                self._due = max(self._due, now + (now - began) * (1 / SHARE - 1))
             self._lanes.notify_all()
             self._next.notify()
             return now - began
