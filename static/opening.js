@@ -1,7 +1,8 @@
-// What has to happen before the page's first paint, in its head: the embedded board's class, the
-// page's language, and what the page was opened with. Gradio answers its `load` event late, by when
-// the visitor may have raced and the address may name another race.
+// What has to happen before the page's first paint, in its head: the classes of an embedded board
+// and of the first screen, the page's language, and what the page was opened with. Gradio answers
+// its `load` event late, by when the visitor may have raced and the address may name another race.
 
+import { opensInside } from "./board/inside.js";
 import { typedPrompt } from "./form/typed.js";
 
 const root = document.documentElement;
@@ -46,6 +47,8 @@ window.photoFinish = {
   },
 };
 document.addEventListener("photo-finish-asked", () => (raced = true));
+
+root.classList.toggle("inside", opensInside(location.search));
 
 // An embedded board's page shows nothing else.
 root.classList.toggle("embed", new URLSearchParams(location.search).get("embed") === "1");

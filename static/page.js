@@ -73,6 +73,9 @@ class Page {
     const show = (/** @type {string} */ race) => void this.#races.ask({ race });
     const tours = props.tours.whole ? { races: props.tours, show } : undefined;
     this.#board = new MountedBoard(element, tours);
+    const inside = document.documentElement.classList.contains("inside");
+    this.#board.go({ inside });
+    query(element, ".fewer").hidden = false;
     this.#joinForm();
     this.#joinParts();
     this.#board.onChange((state) => this.#follow(state));

@@ -52,6 +52,7 @@ LINKS = (
     ' <a href="https://huggingface.co/spaces/{space}/blob/main/weights/README.md" target="_blank"'
     ' rel="noopener">Model card</a></nav>'
 )
+DRAWS = "<p>It draws emoji: animals, things, colours, grounds.</p>"
 OPTIONS = (
     '<button type="button" aria-expanded="false" aria-controls="settings">Lanes and options'
     "</button>"
@@ -226,6 +227,8 @@ def _entry(races: Races) -> tuple[gr.Textbox, gr.Number, gr.Button, gr.Button]:
         seed = gr.Number(values["seed"], label="Seed", scale=0, min_width=80, elem_id="seed")
         go = gr.Button("Race", variant="primary", scale=0, min_width=80, elem_id="race")
         stop = gr.Button("Stop", scale=0, min_width=70, elem_id="stop")
+        if races.pool.opening[0].prompts is Prompts.SCENES:
+            gr.HTML(DRAWS, apply_default_css=False, elem_id="draws")
         roll = gr.Button("New seed", scale=0, min_width=104, elem_id="roll")
         gr.HTML(OPTIONS, js_on_load=OPTIONS_JS, apply_default_css=False, elem_id="options")
     roll.click(None, None, seed, js=ROLL_JS, **PRIVATE)

@@ -48,7 +48,17 @@ from engine.settings import Sampling, SettingError
 FIELDS = ("prompt", "seed", "model", "lanes", "known", "order")  # of a race, besides knobs
 # Fields of the page's address that say nothing of a race's settings.
 MOMENT_FIELDS = ("clock", "costs", "t", "pass", "layer", "cell", "lane", "shown")
-PAGE_FIELDS = ("go", "race", "recorded", "tour", "present", "speaker", "embed", *MOMENT_FIELDS)
+PAGE_FIELDS = (
+    "go",
+    "race",
+    "recorded",
+    "tour",
+    "chapters",
+    "present",
+    "speaker",
+    "embed",
+    *MOMENT_FIELDS,
+)
 HOST_FIELDS = ("view", "logs", "deep_link", "footer", "header")  # gradio's and those of Spaces
 OURS = (*FIELDS, "go", "present", *KNOBS)  # that another field's name may be meant for
 MAX_FIELDS = 100

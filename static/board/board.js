@@ -59,7 +59,7 @@ export class MountedBoard {
     this.#frame = query(root, ".board");
     this.#part = finder(this.#frame);
     this.#controls = bindControls(this.#frame, this);
-    this.#drawing = bindDrawing(this.#frame, {
+    this.#drawing = bindDrawing(this.#frame, this.go, {
       drawControls: this.#controls.drawControls,
       drawModelled: bindModelled(this.#part("modelled-panel"), this),
     });
@@ -148,9 +148,11 @@ export class MountedBoard {
   // The stage's styles come first: what is measured is what will be seen.
   #arrange() {
     if (!hasRace(this.state)) return;
-    const { present } = this.state;
+    const { present, inside } = this.state;
     document.body.classList.toggle("present", present);
+    document.documentElement.classList.toggle("inside", inside);
     attribute(this.#frame, "data-present", Number(present));
+    attribute(this.#frame, "data-inside", Number(inside));
     layOut(this.#part("lanes"), this.state, this.#cards);
   }
 

@@ -3,6 +3,7 @@
 // figures only as often as one can read them.
 
 import { colourNamed, finder } from "../dom.js";
+import { drawBars } from "../lanes/bars.js";
 import { drawFigures, drawPictures } from "../lanes/cards.js";
 import { drawFinish } from "../panels/finish.js";
 import { drawLegend } from "../panels/legend.js";
@@ -26,10 +27,10 @@ const MARKED = 0.06; // seconds to a lane's next step, at least, for its latest 
 
 /**
  * What draws the board, its controls and its panel of the modelled clock.
- * @param {HTMLElement} board
+ * @param {HTMLElement} board @param {(change: Change) => void} go
  * @param {{ drawControls(length: number, all: boolean): void, drawModelled(): void }} parts
  */
-export function bindDrawing(board, { drawControls, drawModelled }) {
+export function bindDrawing(board, go, { drawControls, drawModelled }) {
   const part = finder(board);
   let states = ""; // of the lanes, as drawn last
   let shown = ""; // the lanes' steps, as drawn last
@@ -80,6 +81,7 @@ export function bindDrawing(board, { drawControls, drawModelled }) {
     const ends = race.lanes.map((lane) => placesOf(state, lane));
     const finishes = finishesAt(state, views);
     drawFigures(cards, race, { clock, views, places, ends, finishes, against });
+    if (!state.inside) drawBars(part("bars"), state, views, places, ends, go);
     drawHead(board, state);
     drawControls(length, all);
     const stand = views.map((view) => view.state).join();

@@ -24,6 +24,8 @@ export function newState() {
     stepping: null,
     present: false,
     front: 0,
+    inside: true,
+    spread: false,
   };
 }
 
@@ -65,8 +67,8 @@ export function applyChange(state, playback, change) {
     playback.moveTo(clockAt(state.race.lanes[lane], state.clock, step));
   if (t !== undefined) playback.moveTo(t);
   if (playing !== undefined) playback.play(playing);
-  const arranging = ["hidden", "present"];
-  if (isPhone(state)) arranging.push("front", "cell");
+  const arranging = ["hidden", "present", "inside", "spread"];
+  if (isPhone(state) || !state.inside) arranging.push("front", "cell");
   return arranging.some((name) => name in plain);
 }
 

@@ -1,5 +1,6 @@
 // What a visitor does to the board: the transport, the choosers, and pointing at a lane.
 
+import { keepInside } from "../board/inside.js";
 import { attribute, closest, finder, make, queryAll } from "../dom.js";
 import { clockName, onClock } from "../numbers.js";
 import { GROUPS, LAYERS, layerOf, referenceOf } from "../trace/layers.js";
@@ -164,6 +165,11 @@ export function bindControls(root, board) {
       root.requestFullscreen?.().catch(() => {}); // without it the page itself is the stage
     else if (document.fullscreenElement) document.exitFullscreen();
   };
+  /** @param {boolean} inside */
+  const lookInside = (inside) => {
+    keepInside(inside);
+    go({ inside, spread: false });
+  };
   const help = () => toggleHelp(root);
   document.addEventListener("fullscreenchange", () => {
     if (document.fullscreenElement) yields = false;
@@ -201,6 +207,8 @@ export function bindControls(root, board) {
     "next-finish": () => finish(false),
     "live-button": () => go({ live: true }),
     "again-slowly": slowly,
+    "look-inside": () => lookInside(true),
+    fewer: () => lookInside(false),
     stage,
     "speaker-open": speaker,
     help,

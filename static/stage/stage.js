@@ -10,15 +10,28 @@ const SHOWN = 3000; // milliseconds for which the strip stays when nothing moves
 const SWIPE = { pixels: 60, milliseconds: 800 };
 const OWN = "button, a, input, select, label, dialog, .strip"; // elements with clicks of their own
 const narrow = "(max-width: 700px)"; // a phone
+const slim = "(max-width: 640px)"; // where two lanes stand beside each other
+const FIRST = ["ar", "scd", "gsd"]; // decoders that the first screen shows, if they race
 
 /** Whether the stage has room for one lane. @param {State} state */
 export const isPhone = ({ present }) => present && matchMedia(narrow).matches;
 
-/** The lanes on the screen. @param {Raced} state @param {boolean} phone */
+/**
+ * The lanes whose pictures are on the screen: on a phone's stage one, on the first screen a few,
+ * with the one that was chosen last among them.
+ * @param {Raced} state @param {boolean} phone
+ */
 export function lanesShown(state, phone) {
   const shown = lanesOn(state);
-  if (!phone || shown.length < 2) return shown;
-  return [shown.includes(state.front) ? state.front : shown[0]];
+  const { front, inside, spread, present, race } = state;
+  const all = inside || spread || present ? shown.length : matchMedia(slim).matches ? 2 : 3;
+  const most = phone ? 1 : all;
+  if (shown.length <= most) return shown;
+  if (most === 1) return [shown.includes(front) ? front : shown[0]];
+  const first = shown.filter((i) => FIRST.includes(race.lanes[i].decoder));
+  const large = [...new Set([...first, ...shown])].slice(0, most);
+  if (shown.includes(front) && !large.includes(front)) large[most - 1] = front;
+  return large.sort((a, b) => a - b);
 }
 
 /**

@@ -10,6 +10,7 @@ import { draftPicture } from "./draft_picture.js";
 import { overlapPicture } from "./overlap_picture.js";
 import { selfTest } from "./self_test.js";
 
+const WHY_ALLOWED = [1, 4, 5, 8, 11]; // the chapters on why guesses may be trusted
 const PHASE = 1500; // milliseconds of each part of a replayed pass
 const BEYOND = ["gsd", "gsd:G=50"]; // lanes to try: the paper's group, and one five times as large
 const TOUR_LANES = 5; // decoders of a visitor's own race for it to be toured, not a recorded one
@@ -43,16 +44,20 @@ export function mountTour(root, board) {
   /** @type {Tour | null} */
   let tour = null;
   let first = 1; // the chapter that the tour opens at
+  /** @type {number[]} chapters that are shown, in their order; none where all are */
+  let route = [];
   // A race that has been asked for, the one that was on the board then, and what is to be done once
   // the race is there.
   /** @type {{ race?: string | null, from?: string, then(): void } | null} */
   let awaited = null;
 
-  function start() {
+  /** @param {number[]} chapters */
+  function start(chapters) {
     if (tour) return leave();
-    const { race, layer, clock, costs, hidden, cell, t, playing } = board.state;
+    route = chapters;
+    const { race, layer, clock, costs, hidden, cell, t, playing, spread } = board.state;
     if (!race || isOn(race)) return;
-    const instant = { layer, clock, costs, hidden: new Set(hidden), cell, t, playing };
+    const instant = { layer, clock, costs, hidden: new Set(hidden), cell, t, playing, spread };
     const before = { race: idOf(race), instant };
     if (!board.tours || racesOf(race) || isTour(race)) return open(before);
     fetch(board.tours.races.whole, () => open(before));
@@ -87,7 +92,7 @@ export function mountTour(root, board) {
   /** @param {Before} before */
   function open(before) {
     const { race } = board.state;
-    const found = race && tourOf(race, racesOf(race));
+    const found = race && onRoute(tourOf(race, racesOf(race)), route);
     if (!found?.chapters.length) return void draw();
     tour = { ...found, at: 0, phase: -1, race: idOf(race), before };
     const at = found.chapters.findIndex(({ number }) => number === first);
@@ -111,7 +116,7 @@ export function mountTour(root, board) {
     if ("elsewhere" in chapter) return follow(chapter);
     Object.assign(tour, { at, phase: -1 });
     draw();
-    board.go(chapter.view);
+    board.go({ ...chapter.view, spread: true }); // all lanes that it speaks of
     // On a phone the pictures stand above the text, on one screen with it.
     const narrow = matchMedia("(max-width: 640px)").matches;
     if (narrow && !chapter.last) query(frame, ".lanes").scrollIntoView();
@@ -202,9 +207,9 @@ export function mountTour(root, board) {
   // Ends the tour at this instant, or with another race, in the layer and on the clock of before.
   /** @param {Change} change */
   function end(change) {
-    const { layer, clock } = tour?.before.instant ?? board.state;
+    const { layer, clock, spread } = tour?.before.instant ?? board.state;
     tour = null;
-    board.go({ layer, clock, ...change });
+    board.go({ layer, clock, spread, ...change });
   }
 
   // Puts back the race, the instant and the layer that were there before.
@@ -272,25 +277,28 @@ export function mountTour(root, board) {
     button.disabled = isOn(race);
     draw();
   });
-  button.addEventListener("click", start);
+  button.addEventListener("click", () => start(named));
+  query(root, ".why-allowed").addEventListener("click", () => start(WHY_ALLOWED));
   for (const [name, by] of Object.entries(moves)) {
     query(root, "." + name).addEventListener("click", () => move(by));
   }
   document.addEventListener("keydown", press, true);
   draw();
-  let opens = new URLSearchParams(addressQuery()).get("tour");
+  const address = new URLSearchParams(addressQuery());
+  let opens = address.get("tour");
+  const named = (address.get("chapters") ?? "").split(",").map(Number).filter(Boolean);
   if (opens) first = Number(opens);
   function begin() {
     const race = idOf(board.state.race);
     if (!opens || (board.tours && !race)) return; // what the page opens with is to come
     opens = null;
-    start();
+    start(named);
   }
 
   // As PageDown and PageUp do: outside of the tour the next chapter is its first.
   /** @param {number} by */
   function turn(by) {
-    if (!move(by) && by > 0) start();
+    if (!move(by) && by > 0) start(named);
   }
 
   /** What a speaker reads of the chapter that is shown; null outside of the tour. */
@@ -298,7 +306,7 @@ export function mountTour(root, board) {
     const chapter = shown();
     if (!tour || !chapter) return null;
     const { title, lines, say: words } = chapter;
-    const count = numberOf(chapter, tour.chapters);
+    const count = countOfChapters(tour);
     return { count, title, lines, say: words, next: tour.chapters[tour.at + 1]?.title ?? "" };
   }
   return { move, turn, notes, begin };
@@ -312,13 +320,8 @@ export function mountTour(root, board) {
  * @param {{ show(at: number): void, leave(): void, replay(): void, tries: Try[],
  *   ask(questions: Question[]): HTMLElement }} acts
  */
-function drawChapter(
-  panel,
-  { template, fourLanes },
-  chapter,
-  { chapters, missing, at, phase },
-  acts,
-) {
+function drawChapter(panel, { template, fourLanes }, chapter, tour, acts) {
+  const { chapters, missing, at, phase, isRoute } = tour;
   const {
     number,
     title,
@@ -341,7 +344,12 @@ function drawChapter(
   const page = query(templateCopy(template), "*");
   /** @param {string} name */
   const part = (name) => query(page, `.chapter-${name}`);
-  const texts = { number, title, reference, count: numberOf(chapter, chapters) };
+  const texts = {
+    number: isRoute ? at + 1 : number,
+    title,
+    reference,
+    count: countOfChapters(tour),
+  };
   for (const [name, text] of Object.entries(texts)) part(name).textContent = String(text);
   part("text").replaceChildren(...lines.map((line) => make("p", line)));
   if (test) part("text").prepend(draftPicture(test));
@@ -372,10 +380,27 @@ function drawChapter(
 }
 
 /**
- * A chapter's number among all, as links count them. A race of one's own may leave some out.
- * @param {Chapter} chapter @param {Found["chapters"]} chapters
+ * The number of the chapter that is shown among all, as links count them; on a route among its own.
+ * A race of the visitor's may leave some out.
+ * @param {Tour} tour
  */
-const numberOf = ({ number }, chapters) => `${number} of ${lastOf(chapters).number}`;
+const countOfChapters = ({ chapters, at, isRoute }) =>
+  isRoute
+    ? `${at + 1} of ${chapters.length}`
+    : `${chapters[at].number} of ${lastOf(chapters).number}`;
+
+/**
+ * The chapters of a route, in its order, and the last page; all chapters where it names none of
+ * them.
+ * @param {Found} found @param {number[]} route
+ */
+function onRoute(found, route) {
+  const { chapters } = found;
+  const named = route.flatMap((number) => chapters.find((each) => each.number === number) ?? []);
+  if (!named.length) return { ...found, isRoute: false };
+  const pages = [...new Set([...named, lastOf(chapters)])];
+  return { chapters: pages, missing: [], isRoute: true };
+}
 
 /** @param {Found["missing"]} missing */
 function missingWords(missing) {

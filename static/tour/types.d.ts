@@ -102,6 +102,7 @@ interface Tour extends Found {
   phase: number;
   race: string | undefined; // the id of the race that it is about
   before: Before;
+  isRoute: boolean; // whether it has the chapters of a route alone
 }
 interface Before {
   race: string | undefined;

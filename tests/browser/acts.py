@@ -10,6 +10,8 @@ from playwright.sync_api import Locator, Page, TimeoutError, expect
 from engine.decoders import DECODERS
 from visualize.film.layers import Layer
 
+# A browser whose visitor has looked inside: all controls are shown.
+INSIDE = "try { localStorage.setItem('photo-finish-inside', '1'); } catch {}"
 PATIENCE = 120_000  # ms: a shared machine may be slow; nothing waits longer than it must
 # Parts that reach over the edge of the stage or of their lane, or whose lines are cut off by their
 # own; figures that reach into the next lane.

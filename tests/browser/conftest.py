@@ -20,7 +20,7 @@ from app.races.live_race import LiveRace
 from engine.infilling import Infilling
 from tests.app.conftest import wait_until
 from tests.app.page.test_fill_in import CODES, MASK
-from tests.browser.acts import PATIENCE, prompted
+from tests.browser.acts import INSIDE, PATIENCE, prompted
 from tests.browser.servers import TOURED, Held, answers, recorded, served
 from tests.clocks import set_clocks
 from tests.infill_toys import NeighbourToy
@@ -163,7 +163,9 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def warm(browser: Browser) -> BrowserContext:
     """What is opened again and again in it has been compiled."""
-    return browser.new_context(permissions=CLIPBOARD)
+    context = browser.new_context(permissions=CLIPBOARD)
+    context.add_init_script(INSIDE)
+    return context
 
 
 @pytest.fixture
@@ -209,6 +211,7 @@ def open_page(browser: Browser, warm: BrowserContext) -> Iterator[Callable[..., 
         origins.append(url if parts.scheme == "file" else f"{parts.scheme}://{parts.netloc}/")
         if fresh:
             page = browser.new_context(permissions=CLIPBOARD, has_touch=True).new_page()
+            page.add_init_script(INSIDE)
         else:
             page = warm.new_page() if pages or not warm.pages else warm.pages[0]
         pages.append(page)

@@ -27,7 +27,7 @@ import httpx
 from playwright.sync_api import Browser, sync_playwright
 
 from tests.app.conftest import wait_until
-from tests.browser.acts import PATIENCE, PROMPT, lanes_by_event
+from tests.browser.acts import INSIDE, PATIENCE, PROMPT, lanes_by_event
 from tests.browser.conftest import QUIET
 from tests.browser.servers import answers
 from tests.ports import free_port
@@ -148,6 +148,7 @@ class RacedPage:
         self._facts, self._races = "", list[dict[str, float]]()
         self._answers, self._bytes = dict[str, tuple[str, str]](), Counter[str]()
         self._page = browser.new_page(viewport={"width": 1366, "height": 900})
+        self._page.add_init_script(INSIDE)
         self._page.set_default_timeout(PATIENCE)
         network = self._page.context.new_cdp_session(self._page)
         network.on("Network.responseReceived", self._answered)

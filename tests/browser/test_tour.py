@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.acts import (
+    INSIDE,
     OVER,
     PATIENCE,
     at,
@@ -217,6 +218,7 @@ def test_the_tours_end_has_things_to_try(recorded_url, open_page) -> None:
 def test_the_tour_without_a_network(recorded_url, browser) -> None:
     """In a German browser, whose page is English all the same."""
     context = browser.new_context(locale="de-DE", viewport={"width": 1366, "height": 768})
+    context.add_init_script(INSIDE)
     page = context.new_page()
     page.set_default_timeout(PATIENCE)
     # a race that does not come is asked for again

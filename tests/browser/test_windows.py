@@ -67,13 +67,13 @@ CUT = """() => {
 # What tells one state of the board from another by a ground: the grounds of a pressed button and of
 # one that is not, of the played part of the scrubber and of a lane's bar.
 GROUNDS = """() => {
-  const style = (selector) => getComputedStyle(document.querySelector(selector));
+  const style = (selector, part) => getComputedStyle(document.querySelector(selector), part);
   return {
     pressed: style(".layers [aria-pressed='true']").backgroundColor,
     other: style(".layers [aria-pressed='false']").backgroundColor,
     scrub: style(".scrub").backgroundImage,
     done: style(".progress i").backgroundColor,
-    left: style(".progress").backgroundColor,
+    left: style(".progress", "::before").backgroundColor,
   };
 }"""
 # Lanes' frames that reach over the window's edge.

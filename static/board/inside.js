@@ -1,0 +1,17 @@
+// Whether a page shows all controls, or its first screen: three lanes large, and a bar for each.
+// The browser remembers what its visitor chose.
+
+import { keep, kept } from "../dom.js";
+
+const KEPT_INSIDE = "photo-finish-inside";
+// Fields of an address that show more than the first screen has.
+const INSIDE = ["layer", "clock", "cell", "lane", "embed", "present", "speaker"];
+
+/** @param {string} address a query */
+export function opensInside(address) {
+  const fields = new URLSearchParams(address);
+  return INSIDE.some((name) => fields.has(name)) || kept(() => localStorage, KEPT_INSIDE) === "1";
+}
+
+/** @param {boolean} inside */
+export const keepInside = (inside) => keep(() => localStorage, KEPT_INSIDE, inside ? "1" : "0");
