@@ -36,7 +36,7 @@ test("a field that the visitor has changed stays as it is", () => {
 
 test("the head keeps the query and the page's language, and starts a link's race once", async () => {
   assert.equal(photoFinish.query, "?prompt=cat&embed=1");
-  assert.deepEqual([document.documentElement.lang, classes], ["en", ["embed"]]);
+  assert.deepEqual([document.documentElement.lang, classes], ["en", ["inside", "embed"]]);
   photoFinish.open({ race: "a", key: "k", form: {}, go: true });
   assert.deepEqual(await photoFinish.opened, { race: "a", key: "k" });
   assert.equal(clicks, 1);
