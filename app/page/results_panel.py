@@ -29,10 +29,10 @@ def results_panel(
     shown = gr.State("")  # the id of the race that all of it is about
     with gr.Accordion("What decided it", open=False, elem_id="decided") as decided:
         _draw_unfolded(races, shown, decided, _figures)
-    with gr.Accordion("Several seeds", open=True, elem_id="seeds"):
+    with gr.Accordion("Several seeds, and a sweep of a knob", open=False, elem_id="seeds"):
         seeds_section(races, shown, board, race_and_key[0])
-    with gr.Accordion("Sweep of a knob", open=False, elem_id="sweep"):
-        sweep_section(races, shown, board, race_and_key[0])
+        with gr.Column(elem_id="sweep"):
+            sweep_section(races, shown, board, race_and_key[0])
     with gr.Accordion("What speed costs", open=False, elem_id="cost") as cost:
         _draw_unfolded(races, shown, cost, _cost)
     with gr.Accordion("What if", open=False, elem_id="whatif") as section:

@@ -1,6 +1,6 @@
 // The prompt, asked for where the form is out of sight: on the stage.
 
-import { promptField, query, queryAll, templateCopy } from "../dom.js";
+import { promptField, query, queryAll, say, templateCopy } from "../dom.js";
 
 /**
  * Goes to the form's prompt; on the stage, which hides the form, it asks for one in a dialog and
@@ -15,16 +15,34 @@ export function askForPrompt(root, present) {
   const template = query(root, ".ask-template", HTMLTemplateElement);
   const dialog = query(templateCopy(template), "dialog", HTMLDialogElement);
   const asked = query(dialog, "input", HTMLInputElement);
-  asked.value = field.value;
-  query(dialog, "form").addEventListener("submit", () => {
-    field.value = asked.value;
+  const before = field.value;
+  let raced = false;
+  /** The form has what is typed here, and says how its model reads it. @param {string} prompt */
+  const tell = (prompt) => {
+    field.value = prompt;
     field.dispatchEvent(new Event("input", { bubbles: true }));
+  };
+  asked.value = before;
+  asked.addEventListener("input", () => tell(asked.value));
+  query(dialog, "form").addEventListener("submit", () => {
+    raced = true;
+    tell(asked.value);
     // the form has taken the prompt in by then
     setTimeout(() =>
       document.dispatchEvent(new CustomEvent("photo-finish-press", { detail: "race" })),
     );
   });
-  dialog.addEventListener("close", () => dialog.remove());
+  const reading = query(document, "#reading");
+  const words = query(dialog, ".ask-reads");
+  const reads = new MutationObserver(() =>
+    say(words, reading.querySelector("p")?.textContent ?? ""),
+  );
+  reads.observe(reading, { childList: true, characterData: true, subtree: true });
+  dialog.addEventListener("close", () => {
+    if (!raced) tell(before);
+    reads.disconnect();
+    dialog.remove();
+  });
   root.append(dialog);
   dialog.showModal();
   asked.select();

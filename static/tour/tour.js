@@ -1,7 +1,8 @@
 // The guided tour, and the line of the stage.
 
 import { isResting } from "../controls/keys.js";
-import { addressQuery, make, promptField, query, queryAll, say, templateCopy } from "../dom.js";
+import { askForPrompt } from "../controls/prompt_dialog.js";
+import { addressQuery, make, query, queryAll, say, templateCopy } from "../dom.js";
 import { clockName, lastOf } from "../numbers.js";
 import { layerOf } from "../trace/layers.js";
 import { isOn } from "../trace/replay.js";
@@ -158,9 +159,7 @@ export function mountTour(root, board) {
       needs: "#prompt",
       act: () => {
         leave();
-        board.go({ present: false });
-        if (document.fullscreenElement) document.exitFullscreen();
-        promptField().select();
+        askForPrompt(frame, board.state.present);
       },
     },
     {

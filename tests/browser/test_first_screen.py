@@ -114,3 +114,7 @@ def test_why_it_is_allowed_is_told_in_five_chapters(newcomer, recorded_url) -> N
     for name in ("Accept a group", "Guess with a distribution", "Your turn"):
         expect(title).to_have_text(name)
         page.keyboard.press("n")
+    # its last page asks for a prompt where the hall sees it
+    page.get_by_role("button", name="Race a prompt of your own").click()
+    expect(page.get_by_role("dialog", name="Race a prompt")).to_be_visible()
+    expect(page.locator(".board")).to_have_attribute("data-present", "1")

@@ -142,3 +142,10 @@ def test_the_first_race_fits_every_window_and_words_are_found_and_used(real, ope
     expect(prompt).to_have_value(re.compile(" on "))
     page.locator("#stop").click()
     expect(page.locator(".board")).to_have_attribute("data-state", "stopped")
+
+    # The stage says it, too, before a prompt is raced.
+    key(page, "f", "/")
+    page.keyboard.type("octopus playing the xylophone")
+    expect(page.locator(".ask-reads")).to_contain_text("not drawn: ")
+    page.keyboard.press("Escape")
+    expect(page.locator("dialog")).to_have_count(0)

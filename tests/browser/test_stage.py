@@ -117,8 +117,10 @@ def test_a_page_goes_on_the_stage_and_takes_a_prompt_from_the_hall(recorded_url,
     expect(field).to_have_value("red apple, please: b x / ?")
     key(page, "/")
     expect(asked).to_be_focused()
+    page.keyboard.type("two owls")
     page.keyboard.press("Escape")
     expect(page.locator("dialog")).to_have_count(0)
+    expect(field).to_have_value("red apple, please: b x / ?")
     expect(page.locator("body")).to_have_class(PRESENT)
 
 

@@ -224,7 +224,7 @@ def test_a_race_is_filmed_repeated_from_other_seeds_and_swept(held, model, open_
         assert sum(1 for _ in film.decode(film.streams.video[0])) > 1
 
     # A knob is swept.
-    unfold(page, "sweep")
+    unfold(page, "seeds")
     expect(page.locator("#sweep-lane input")).to_have_value("SJD")
     unfolded(page, "#sweep-values textarea, #sweep-values input").fill("2, 8")
     unfolded(page, "#sweep-seeds input").fill("2")
