@@ -91,13 +91,15 @@ def plots(
     """The lane's picture with the drafts marked that `rule` would have accepted, and their number
     against each of its knobs; none where there is nothing to judge. Raises SettingError."""
     trace = recording.trace
-    if not lane_choices(trace):
+    titles = {index: title for title, index in lane_choices(trace)}
+    if not titles:
         return []
     settings = _settings(trace, lane, rule, knobs)
+    name = f"{titles[lane]}, judged again by {DECODERS[rule].title}"
     tally = rejudge(trace, lane, rule, settings)
     if tally.accepted is None:
         return []
-    drawn = [marked_picture(recording, lane, tally.positions)]
+    drawn = [marked_picture(recording, lane, tally.positions, name)]
     if POINTS * tally.rejections * trace.header.vocab_size > MOST_ENTRIES:
         return drawn
     for knob in RULES[rule]:
@@ -108,7 +110,7 @@ def plots(
             for value in values
         ]
         current = (_value(trace, settings, knob), tally.accepted)
-        drawn.append(count_plot(knob, values, counts, current, tally.rejections))
+        drawn.append(count_plot(knob, values, counts, current, tally.rejections, name))
     return drawn
 
 

@@ -137,27 +137,33 @@ function badgeOf(row, lane, { snapshot }) {
   const cells = lane.total;
   return lane.badge + (equal ? `: ${cells} of ${cells} tokens equal` : "");
 }
-/** @param {Result} row @param {Lane} lane */
-function passesOf(row, lane) {
-  const drafter = row.drafter ? ` (+ ${row.drafter} by the small network)` : "";
-  const bound = boundOf(lane);
-  return row.passes + drafter + (bound ? ` (at most ${bound})` : "");
-}
 
 /**
- * The columns of the table of results: the heading, its explanation, and a lane's value.
- * @param {Snapshot} snapshot
+ * The columns of the table of results: the heading, its explanation, and a lane's value, which is a
+ * number alone where it is one.
+ * @param {Race} race
  * @returns {[string, string, (row: Result, lane: Lane, race: Race) => string | number][]}
  */
-function columnsOf({ recorded, results }) {
-  /** @type {[string, string, (row: Result, lane: Lane) => string][]} */
+function columnsOf({ snapshot: { recorded, results }, lanes }) {
+  /** @typedef {[string, string, (row: Result, lane: Lane) => string | number]} Column */
+  /** @type {Column[]} */
+  const bounds = results.some(({ lane }) => boundOf(lanes[lane]))
+    ? [["At most", "Passes that the lane never exceeds", (_, lane) => boundOf(lane) ?? ""]]
+    : [];
+  /** @type {Column[]} */
+  const drafts = results.some((row) => row.drafter)
+    ? [["Drafter's passes", "Passes of the small network that drafts", (row) => row.drafter || ""]]
+    : [];
+  /** @type {Column[]} */
   const steps = results.some((row) => row.length !== row.compression)
     ? [["Tokens a step", "Mean acceptance length", (row) => row.length.toFixed(2)]]
     : [];
   return [
     ["Lane", "", (_, lane) => lane.title],
     ["Badge", "What the lane promises about its picture", badgeOf],
-    ["Passes", "Forward passes of the model; the papers' NFE", passesOf],
+    ["Passes", "Forward passes of the model; the papers' NFE", (row) => row.passes],
+    ...bounds,
+    ...drafts,
     [
       "Tokens a pass",
       "Committed tokens per forward pass; the papers' step compression, and here also their mean acceptance length",
@@ -205,7 +211,7 @@ function columnsOf({ recorded, results }) {
 /** The rows of the table of results, of the lanes that are shown. @param {Raced} state */
 export function tableOf(state) {
   const { race } = state;
-  const columns = columnsOf(race.snapshot);
+  const columns = columnsOf(race);
   const head = columns.map(([name, title]) => make("th", name, { scope: "col", title }));
   const rows = resultsOf(state).map((row) => {
     const [name, ...values] = columns.map(([, , text]) => text(row, race.lanes[row.lane], race));

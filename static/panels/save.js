@@ -55,8 +55,8 @@ const textOfTable = (table, kind) => (kind === "csv" ? csv(rowsOfTable(table)) :
 const textOfPlot = (plot, kind) => (kind === "csv" ? csv(rowsOfPlot(plot)) : svgOfPlot(plot));
 
 /**
- * The points of a chart as rows, the first of headings: a trace's name, x, y, and where it has
- * intervals their ends. What stands for the legend alone is left out.
+ * The points of a chart as rows, the first of headings: a point's own name or else its trace's, x,
+ * y, and where it has intervals their ends. What stands for the legend alone is left out.
  * @param {Pick<Plot, "_fullLayout" | "_fullData">} plot
  */
 export function rowsOfPlot(plot) {
@@ -66,10 +66,11 @@ export function rowsOfPlot(plot) {
   const traces = plot._fullData.filter(({ x }) => x?.length && x[0] !== null);
   const ends = traces.some(({ error_y: error }) => error?.visible);
   const head = ["name", title(xaxis, "x"), title(yaxis, "y"), ...(ends ? ["low", "high"] : [])];
-  const rows = traces.flatMap(({ name, x = [], y, error_y: error }) =>
+  const rows = traces.flatMap(({ name, x = [], y, error_y: error, customdata }) =>
     [...x].map((value, i) => {
       const interval = error?.visible ? [y[i] - error.arrayminus[i], y[i] + error.array[i]] : [];
-      return [name, value, y[i], ...interval];
+      const own = [customdata?.[i]].flat()[0];
+      return [typeof own === "string" ? own : name, value, y[i], ...interval];
     }),
   );
   return [head, ...rows];

@@ -7,6 +7,7 @@ interface PlotTrace {
   name: string;
   x?: (string | number | null)[];
   y: number[];
+  customdata?: unknown[];
   error_y?: { visible?: boolean; array: number[]; arrayminus: number[] };
 }
 /** A chart's element, once plotly has drawn it. */

@@ -15,9 +15,14 @@ SIDE = 240  # pixels of the picture, and the height of a curve
 MARK, EDGE = "#ffd400", "#14161a"  # a frame that is seen on every picture
 
 
-def marked_picture(recording: RecordedRace, lane: int, positions: Sequence[int]) -> go.Figure:
-    """A lane's final picture with a frame around the cell of each of these sequence positions.
-    Without the recording's pictures only the frames are drawn."""
+def marked_picture(
+    recording: RecordedRace, lane: int, positions: Sequence[int], name: str
+) -> go.Figure:
+    """Draw a lane's final picture with a frame around the cell of each of these positions.
+
+    Without the recording's pictures only the frames are drawn. `name` says whose drafts they are,
+    and who judged them.
+    """
     header, pictures = recording.trace.header, recording.pictures
     rows, columns = header.grid
     cells = [header.cells_of(lane)[position] for position in positions]
@@ -51,19 +56,30 @@ def marked_picture(recording: RecordedRace, lane: int, positions: Sequence[int])
             },
             hovertext=[f"row {cell // columns + 1}, column {cell % columns + 1}" for cell in cells],
             hoverinfo="text",
+            name=name,
         )
     return plot
 
 
 def count_plot(
-    knob: str, values: Sequence[float], counts: Sequence[int], current: tuple[float, int], most: int
+    knob: str,
+    values: Sequence[float],
+    counts: Sequence[int],
+    current: tuple[float, int],
+    most: int,
+    name: str,
 ) -> go.Figure:
-    """How many of `most` drafts pass against a knob's values; `current` is the setting's point."""
+    """Draw how many of `most` drafts pass against a knob's values.
+
+    `current` is the setting's point. `name` says whose drafts they are, and who judged them.
+    """
     plot = blank_plot(knob, "accepted")
     plot.update_layout(height=SIDE, showlegend=False)
     plot.update_yaxes(range=[0, 1.05 * most])
     plot.add_scatter(x=values, y=counts, mode="lines", line={"color": "#0072B2", "width": 2})
     value, count = current
     plot.add_scatter(x=[value], y=[count], mode="markers", marker={"color": "#e4002b", "size": 11})
-    plot.update_traces(hovertemplate=f"{knob} = %{{x:g}}: %{{y}} accepted<extra></extra>")
+    plot.update_traces(
+        name=name, hovertemplate=f"{knob} = %{{x:g}}: %{{y}} accepted<extra></extra>"
+    )
     return plot

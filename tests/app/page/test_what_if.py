@@ -126,6 +126,8 @@ def test_the_drafts_are_marked_and_counted_against_every_knob() -> None:
         cells = [TRACE.header.cells[position] for position in tally.positions]
         assert marks == {(cell % 6, cell // 6) for cell in cells}
         assert len(cells) == tally.accepted
+        names = {trace.name for plot in (picture, *curves) for trace in plot.data}
+        assert names == {f"SJD, judged again by {DECODERS[rule].title}"}  # in their files, too
         assert [curve.layout.xaxis.title.text for curve in curves] == list(RULES[rule])
         for knob, curve in zip(RULES[rule], curves, strict=True):
             line, dot = curve.data

@@ -18,7 +18,8 @@ test("a chart's points are rows, with the ends of their intervals where it has a
   const error = { visible: true, array: [0.5, 0.25], arrayminus: [0.25, 0.125] };
   const traces = [
     { name: "GSD", x: Float64Array.of(3, 4), y: [1, 2], error_y: error },
-    { name: "SJD", x: [5], y: [0], error_y: { visible: false } },
+    { name: "SJD", x: [5], y: [0], error_y: { visible: false }, customdata: [[9, 0.5]] },
+    { name: "GSD G", x: [6], y: [0.5], customdata: [["GSD G=50", 0, 1]] },
     { name: "only in the legend", x: [null], y: ["SJD"] },
   ];
   assert.deepEqual(rowsOfPlot({ _fullLayout: axes, _fullData: traces }), [
@@ -26,6 +27,7 @@ test("a chart's points are rows, with the ends of their intervals where it has a
     ["GSD", 3, 1, 0.75, 1.5],
     ["GSD", 4, 2, 1.875, 2.25],
     ["SJD", 5, 0],
+    ["GSD G=50", 6, 0.5],
   ]);
   const bare = { _fullLayout: { xaxis: {}, yaxis: {} }, _fullData: traces.slice(1) };
   assert.deepEqual(rowsOfPlot(bare)[0], ["name", "x", "y"]);
