@@ -40,7 +40,8 @@ RACE_JS = "() => { document.querySelector('#race').click(); return []; }"
 ROLL_JS = "() => Math.floor(Math.random() * 2 ** 31)"
 
 HEADER = (
-    '<header class="masthead"><h1>Photo <span>Finish</span></h1><p>An image model runs once'
+    '<header class="masthead"><a class="skip" href="#pictures">To the pictures</a>'
+    "<h1>Photo <span>Finish</span></h1><p>An image model runs once"
     " for every token it draws, which is slow: decoders that need fewer runs race here, side by"
     " side from one seed.</p>{links}</header>"
 )

@@ -210,6 +210,14 @@ def test_the_keyboard_reaches_every_control_and_the_pictures_soon(url, open_page
     prompted(page, "cactus on yellow sand")
     before = list(takewhile(lambda stop: not stop["name"].startswith("<canvas"), stops(page)))
     assert 10 < len(before) <= 31
+    # the first stop of all leads to them
+    page.reload()
+    page.wait_for_selector("html[data-opened]")
+    page.keyboard.press("Tab")
+    expect(page.locator(".skip:focus")).to_be_in_viewport()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    expect(page.locator(".lane").first.locator(":focus")).to_have_count(1)
     # with all unfolded that unfolds; each shows that it has the focus
     idle(page)
     show_options(page)
