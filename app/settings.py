@@ -208,7 +208,10 @@ class AppSettings(BaseSettings):
         description="visitors whose races are kept in memory, up to 256 MB of each",
     )
     make_seconds: float = Field(
-        120.0, gt=0, le=3600, description="seconds that making a file to take away may take"
+        120.0,
+        gt=0,
+        le=3600,
+        description="seconds that making a file to take away may take, without waiting for races",
     )
 
 

@@ -75,7 +75,7 @@ class Page {
     this.#board = new MountedBoard(element, tours);
     const inside = document.documentElement.classList.contains("inside");
     this.#board.go({ inside });
-    query(element, ".fewer").hidden = false;
+    query(element, ".fewer").hidden = document.documentElement.classList.contains("embed");
     this.#joinForm();
     this.#joinParts();
     this.#board.onChange((state) => this.#follow(state));

@@ -3,8 +3,9 @@ with the code turns the stage's chapters, and can do nothing else. Codes are in 
 the address that asked and names that phones made up, and end with the stage.
 
 A turn is numbered, and sent until the stage says that it has heard it; a press is answered with 200
-only then. Proxies may cut and answer in our place: a phone sends a press again with its number, a
-stage hears a turn again with its number, and neither counts twice."""
+only then. A proxy may cut a connection, or answer in the server's place. The phone then sends the
+press again, and the server sends the turn again, each with its old number, so that neither counts
+twice."""
 
 from __future__ import annotations
 

@@ -45,7 +45,8 @@ def results_panel(
         race, titles = races.find(race_id, session, key), races.choices(session)
         trace = race.recording.trace if isinstance(race, StoredRace) else None
         lanes = [] if trace is None else lane_choices(trace)
-        lane, rule = (None, gr.skip()) if trace is None else opening(trace)
+        with BETWEEN_STEPS.work():
+            lane, rule = (None, gr.skip()) if trace is None else opening(trace)
         known = race_id if race_id in [name for _, name in titles] else None
         return [
             race_id,

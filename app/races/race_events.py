@@ -3,9 +3,9 @@ hardly more than one: no watcher takes a thread, or a place in gradio's queue.""
 
 from __future__ import annotations
 
-import functools
 import zlib
 from collections.abc import AsyncIterator, Callable
+from weakref import WeakKeyDictionary
 
 from anyio import CapacityLimiter, to_thread
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -19,7 +19,6 @@ from app.races.race_table import StoredRace
 from app.workers.between_steps import BETWEEN_STEPS
 from visualize.board.snapshot import Snapshot
 
-KEPT = 16  # races that are over whose events are at hand: all that ship, and the newest others
 NOT_KEPT = "This race is no longer kept here."
 CLOSED = "Bets are closed: a lane is half way."
 Find = Callable[[str], LiveRace | StoredRace | None]
@@ -40,18 +39,21 @@ def race_routes(find: Find, replay: Callable[[StoredRace], Snapshot]) -> list[Ro
     A race that is over is one event, its `replay`. One that is not kept is answered with 204, after
     which no browser asks again.
     """
-    one_at_a_time = CapacityLimiter(1)  # of the server's threads others are left to the page
+    one_at_a_time = CapacityLimiter(1)  # the page needs the server's other threads
+    only_events = WeakKeyDictionary[StoredRace, bytes]()  # of races that are kept elsewhere
 
-    @functools.lru_cache(maxsize=KEPT)
     def only_event(race: StoredRace) -> bytes:
         events = EventStream()
         with BETWEEN_STEPS.work():
             events.add("snapshot", 0, replay(race))
             events.close()
-        return b"".join(events.chunks)
+        return only_events.setdefault(race, b"".join(events.chunks))
 
     async def over(race: StoredRace) -> AsyncIterator[bytes]:
-        yield await to_thread.run_sync(only_event, race, limiter=one_at_a_time)
+        event = only_events.get(race)
+        if event is None:
+            event = await to_thread.run_sync(only_event, race, limiter=one_at_a_time)
+        yield event
 
     async def events(request: Request) -> Response:
         race = find(request.path_params["race"])

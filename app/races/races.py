@@ -54,7 +54,8 @@ class Races:
         if why:
             log.warning("PHOTO_FINISH_MODEL=%s: %s", SETTINGS.model, why)
         prompt, lanes = examples(card)[0], self._lanes(card.name)
-        # the race that is seen first, where this is its prompt: to press Race is to race it here
+        # Where the page opens on a recorded race of this prompt, the form has its seed: Race then
+        # repeats it on this machine.
         shown = recorded.headers.get(recorded.first or "", {})
         same = (shown.get("prompt"), shown.get("model")) == (prompt, card.name)
         seed = shown["seed"] if same else random.randrange(2**31)

@@ -1,16 +1,17 @@
-"""What this process computes for visitors beside the races: films, pictures, uploads, figures. It
-is done between the lanes' steps, so that nobody's film is charged to somebody's lane."""
+"""This process also makes films, pictures and figures, and reads uploads. It does so between the
+lanes' steps, so that no lane is charged for it."""
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 SHARE = 0.25  # of the time, at most, that other work takes while a race is on
-PART = 0.1  # seconds: a step that follows a part is slower, since the caches are another's
-PATIENCE = 5.0  # seconds; a longer step, of a device that hangs, say, holds nothing else up
+PART = 0.1  # seconds: the first step after a part is slower, since the part has filled the caches
+PATIENCE = 5.0  # seconds that a step and a part wait for one another: either may hang
 
 
 class Work:
@@ -41,14 +42,18 @@ class Work:
 
 
 class BetweenSteps:
-    """Has either lanes' steps computed or other work, never both.
+    """Lets lanes step or other work run, but not both, unless either takes longer than PATIENCE.
 
-    Several lanes may step at once, each on a device of its own. While a race is on, one piece of
-    work is done at a time, and d seconds of it are followed by d (1 / SHARE - 1) seconds without.
+    Races on several devices may step at once. While a race is on, one piece of work is done at a
+    time, and d seconds of it are followed by d (1 / SHARE - 1) seconds without. Work is not nested.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock = clock
+        self.forget()
+
+    def forget(self) -> None:
+        """Begins anew, as in a process that was forked: nothing of its parent runs in it."""
         lock = threading.Lock()
         self._lanes = threading.Condition(lock)  # that wait for the work to end
         self._next = threading.Condition(lock)  # the one piece of work that is next
@@ -73,7 +78,7 @@ class BetweenSteps:
     @contextmanager
     def step(self) -> Iterator[None]:
         with self._lanes:
-            self._lanes.wait_for(lambda: not (self._asked or self._works))
+            self._lanes.wait_for(lambda: not (self._asked or self._works), PATIENCE)
             self._steps += 1
         try:
             yield
@@ -94,8 +99,11 @@ class BetweenSteps:
     def begin(self) -> float:
         """Waits until a part of some work is due. Returns when it began."""
         with self._line, self._next:
-            while self._races and (self._works or self.clock() < self._due):
-                self._next.wait(max(0.0, self._due - self.clock()) or None)
+            while self._races:
+                rest = self._due - self.clock()
+                if rest <= 0 and not self._works:
+                    break
+                self._next.wait(rest if rest > 0 else None)
             self._asked = True
             self._next.wait_for(lambda: not self._steps, PATIENCE)
             self._asked = False
@@ -115,3 +123,5 @@ class BetweenSteps:
 
 
 BETWEEN_STEPS = BetweenSteps()
+if hasattr(os, "register_at_fork"):  # a worker of ZeroGPU is forked, perhaps while a film is made
+    os.register_at_fork(after_in_child=BETWEEN_STEPS.forget)

@@ -41,8 +41,10 @@ export function announceLeader(region, state, views, places, said) {
 export function announceEnds(region, state, states, said) {
   const { race, bet } = state;
   const shown = lanesOn(state);
-  const news = shown.filter((i) => ["finished", "failed"].includes(states[i]) && !said.has(i));
-  const ended = news.map((i) => race.lanes[i]);
+  const news = states.flatMap((stands, i) =>
+    ["finished", "failed"].includes(stands) && !said.has(i) ? i : [],
+  );
+  const ended = news.filter((i) => shown.includes(i)).map((i) => race.lanes[i]);
   const before = shown.some((i) => race.lanes[i].state === "finished" && said.has(i));
   for (const i of news) said.add(i);
   const finished = ended.filter(({ state }) => state === "finished");

@@ -152,7 +152,6 @@ export class MountedBoard {
     document.body.classList.toggle("present", present);
     document.documentElement.classList.toggle("inside", inside);
     attribute(this.#frame, "data-present", Number(present));
-    attribute(this.#frame, "data-inside", Number(inside));
     layOut(this.#part("lanes"), this.state, this.#cards);
   }
 

@@ -45,10 +45,13 @@ export class Playback {
     return isOver(race) ? this.length : instantAt(race, clock, this.#followed.head);
   }
 
-  /** Seconds of the board's clock that go by in one second; 0 while nothing moves. */
+  /** How much of the board's clock goes by in one second; 0 while nothing moves. */
   get rate() {
-    if (this.#state.playing) return this.#state.speed * this.#pace();
-    return this.isBehind ? this.#followed.speed : 0;
+    const { playing, speed, clock } = this.#state;
+    if (playing) return speed * this.#pace();
+    if (!this.isBehind) return 0;
+    const { head, speed: followed } = this.#followed;
+    return clock === "seconds" ? followed : (followed * this.newest) / head;
   }
 
   /**

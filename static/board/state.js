@@ -23,7 +23,7 @@ export function newState() {
     pressed: "",
     stepping: null,
     present: false,
-    front: 0,
+    front: -1,
     inside: true,
     spread: false,
   };
@@ -61,14 +61,15 @@ export function applyChange(state, playback, change) {
   }
   Object.assign(state, plain);
   if (plain.hidden) state.hidden = new Set(plain.hidden);
-  if (plain.cell) state.front = plain.cell.lane;
+  if (plain.cell?.pinned) state.front = plain.cell.lane;
   if (live) playback.catchUp();
   if (lane !== undefined && step !== undefined)
     playback.moveTo(clockAt(state.race.lanes[lane], state.clock, step));
   if (t !== undefined) playback.moveTo(t);
   if (playing !== undefined) playback.play(playing);
   const arranging = ["hidden", "present", "inside", "spread"];
-  if (isPhone(state) || !state.inside) arranging.push("front", "cell");
+  const chosen = "front" in plain || plain.cell?.pinned;
+  if (chosen && (isPhone(state) || !state.inside)) return true;
   return arranging.some((name) => name in plain);
 }
 

@@ -106,7 +106,7 @@ interface State {
   pressed: string; // the race that came when the visitor pressed Race last
   stepping: number | null; // the lane that steps, null for all
   present: boolean; // on the stage
-  front: number; // the lane that was chosen last, which a phone's stage shows
+  front: number; // the lane that was chosen last, which a phone's stage shows; -1 before any
   inside: boolean; // whether all controls are shown, and not the first screen
   spread: boolean; // whether the first screen shows all lanes' pictures
 }

@@ -121,8 +121,10 @@ export function bindControls(root, board) {
   const clock = () => go({ clock: CLOCKS[(CLOCKS.indexOf(state.clock) + 1) % CLOCKS.length] });
   /** @param {number} by */
   const speed = (by) => go({ speed: SPEEDS[SPEEDS.indexOf(state.speed) + by] ?? state.speed });
+  const isFirstScreen = () => !state.inside && !state.present && !root.dataset.tour;
   /** @param {number} i */
   const show = (i) => {
+    if (isFirstScreen()) return go({ front: i });
     const hidden = new Set(state.hidden);
     if (!hidden.delete(i)) hidden.add(i);
     go({ hidden, front: i });
@@ -130,6 +132,7 @@ export function bindControls(root, board) {
   /** @param {number} i */
   const only = (i) => {
     if (!state.race) return;
+    if (isFirstScreen()) return go({ front: i });
     const others = state.race.lanes.map((_, lane) => lane).filter((lane) => lane !== i);
     const alone = !state.hidden.has(i) && state.hidden.size === others.length;
     go({ hidden: new Set(alone ? [] : others), front: i });
@@ -168,7 +171,10 @@ export function bindControls(root, board) {
   /** @param {boolean} inside */
   const lookInside = (inside) => {
     keepInside(inside);
-    go({ inside, spread: false });
+    /** @type {Change} what the first screen has no controls for */
+    const plain = { layer: "picture", clock: "seconds", hidden: new Set(), cell: null };
+    go({ ...(inside ? {} : { ...plain, stepping: null }), inside, spread: false });
+    part(inside ? "fewer" : "look-inside").focus({ preventScroll: true });
   };
   const help = () => toggleHelp(root);
   document.addEventListener("fullscreenchange", () => {

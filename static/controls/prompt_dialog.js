@@ -34,12 +34,12 @@ export function askForPrompt(root, present) {
   });
   const reading = query(document, "#reading");
   const words = query(dialog, ".ask-reads");
-  const reads = new MutationObserver(() =>
-    say(words, reading.querySelector("p")?.textContent ?? ""),
-  );
+  const sayReading = () => say(words, reading.querySelector("p")?.textContent ?? "");
+  const reads = new MutationObserver(sayReading);
+  sayReading();
   reads.observe(reading, { childList: true, characterData: true, subtree: true });
   dialog.addEventListener("close", () => {
-    if (!raced) tell(before);
+    if (!raced && field.value !== before) tell(before);
     reads.disconnect();
     dialog.remove();
   });

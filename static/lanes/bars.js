@@ -7,7 +7,7 @@ import { lanesOn } from "../trace/replay.js";
 
 /**
  * Draws a bar for each lane that is shown: its name, how far it is, and its place. A press brings a
- * lane's picture. They are made again only for other lanes.
+ * lane's picture. The bars are built again only when other lanes are shown.
  * @param {HTMLElement} panel @param {Raced} state @param {View[]} views
  * @param {(number | null)[]} places now @param {Places[]} ends at the finish
  * @param {(change: Change) => void} go
@@ -19,7 +19,7 @@ export function drawBars(panel, state, views, places, ends, go) {
   const all = panel.querySelector(".bars-all") ?? make("button.bars-all", { type: "button" });
   if (all instanceof HTMLElement) {
     all.onclick = () => go({ spread: !state.spread });
-    say(all, state.spread ? "Show three" : `Show all ${shown.length}`);
+    say(all, state.spread ? "Show fewer" : `Show all ${shown.length}`);
     all.hidden = shown.length <= large.length && !state.spread;
   }
   const key = shown.map((i) => `${i} ${race.lanes[i].title}`).join();
@@ -42,8 +42,7 @@ export function drawBars(panel, state, views, places, ends, go) {
     const { n, state: stands } = views[i];
     const place = stands === "finished" ? ends[i][clock] : places[i];
     bar.style.setProperty("--share", String(n / race.lanes[i].total));
-    attribute(bar, "aria-pressed", large.includes(i));
-    attribute(bar, "data-state", stands);
+    attribute(bar, "aria-current", large.includes(i));
     say(query(bar, ".bar-place"), place ? ordinal(place) : "");
   });
 }

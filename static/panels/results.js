@@ -7,6 +7,7 @@ import { boundOf, lengthOf } from "../trace/replay.js";
 
 // Lanes whose seconds differ by less than this share may change places in another run.
 const NOISE = 0.02;
+const WIDER = 1.2; // times as many tokens a pass that explain a longer pass
 const TARGET_LAYERS = { embedded: 6, "LlamaGen-XL": 36 }; // a drafter is one such layer
 
 /** Mean rows of a lane's windows. @param {Lane} lane */
@@ -72,9 +73,10 @@ const timeOf = (lane) => lane.seconds;
  * @param {Lane} lane @param {Lane} faster
  */
 function slownessOf(lane, faster) {
-  const rows = Math.round(rowsPerPass(lane));
+  const rows = rowsPerPass(lane);
   if (lane.drafter) return `a small network ran ${lane.drafter} times besides`;
-  if (rows > rowsPerPass(faster)) return `each looked at ${countOf(rows, "token", "tokens")}`;
+  if (rows > WIDER * rowsPerPass(faster))
+    return `each looked at ${countOf(Math.round(rows), "token", "tokens")}`;
   const ratio = timeOf(lane) / lane.passes / (timeOf(faster) / faster.passes);
   return `each took ${ratio.toFixed(1)} times as long as one of ${faster.title}`;
 }
@@ -210,10 +212,11 @@ function columnsOf({ snapshot: { recorded, results }, lanes }) {
 
 /** The rows of the table of results, of the lanes that are shown. @param {Raced} state */
 export function tableOf(state) {
-  const { race } = state;
+  const { snapshot } = state.race;
+  const race = { ...state.race, snapshot: { ...snapshot, results: resultsOf(state) } };
   const columns = columnsOf(race);
   const head = columns.map(([name, title]) => make("th", name, { scope: "col", title }));
-  const rows = resultsOf(state).map((row) => {
+  const rows = race.snapshot.results.map((row) => {
     const [name, ...values] = columns.map(([, , text]) => text(row, race.lanes[row.lane], race));
     return make(
       "tr",

@@ -38,6 +38,7 @@ export function mountTour(root, board) {
   const frame = query(root, ".board");
   const panel = query(root, ".stage-panel");
   const button = query(root, ".tour", HTMLButtonElement);
+  const why = query(root, ".why-allowed", HTMLButtonElement);
   const template = query(root, ".chapter-template", HTMLTemplateElement);
   const moves = { "tour-back": -1, "tour-on": 1 };
   const help = query(root, ".keys-template", HTMLTemplateElement);
@@ -233,6 +234,7 @@ export function mountTour(root, board) {
     // A chapter has two columns; the last page of the tour has the whole width on the page.
     frame.dataset.tour = chapter && (present || !chapter.last) ? String(chapter.number) : "";
     button.setAttribute("aria-pressed", String(Boolean(tour)));
+    why.hidden = Boolean(tour);
     panel.hidden = !(tour || awaited || present);
     if (tour && chapter) {
       const acts = { show, leave, replay, tries, ask };
@@ -273,11 +275,11 @@ export function mountTour(root, board) {
     }
     if (awaited && idOf(race) !== awaited.from) awaited = null; // something else has come
     if (tour && idOf(race) !== tour.race) end({}); // another race has other chapters
-    button.disabled = isOn(race);
+    button.disabled = why.disabled = isOn(race);
     draw();
   });
   button.addEventListener("click", () => start(named));
-  query(root, ".why-allowed").addEventListener("click", () => start(WHY_ALLOWED));
+  why.addEventListener("click", () => start(WHY_ALLOWED));
   for (const [name, by] of Object.entries(moves)) {
     query(root, "." + name).addEventListener("click", () => move(by));
   }
@@ -379,8 +381,8 @@ function drawChapter(panel, { template, fourLanes }, chapter, tour, acts) {
 }
 
 /**
- * The number of the chapter that is shown among all, as links count them; on a route among its own.
- * A race of the visitor's may leave some out.
+ * "3 of 12": the chapter's number, as links count it; on a route its place among the route's pages.
+ * A visitor's own race may leave chapters out.
  * @param {Tour} tour
  */
 const countOfChapters = ({ chapters, at, isRoute }) =>

@@ -124,9 +124,8 @@ export function raceClock(race, clock) {
 export const stepsShown = ({ race, clock, t }) => race.lanes.map((lane) => stepAt(lane, clock, t));
 
 /**
- * The newest instant of a clock that every lane has reached at so many of its seconds. Only the
- * lanes that still run count, and none where each runs on a device of its own, all at once: then it
- * is the furthest lane's.
+ * What a clock shows when the lanes have raced for so many seconds: the least that any running lane
+ * has reached on it. Where each lane has its own device, the most.
  * @param {Race} race @param {Clock} clock @param {number} seconds
  */
 export function instantAt({ lanes, snapshot: { apart } }, clock, seconds) {

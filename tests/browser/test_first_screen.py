@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from tests.browser.acts import PATIENCE, prompted, wide
+from tests.browser.acts import PATIENCE, prompted, show_layer, wide
+from visualize.film.layers import Layer
 
 MOST = 25  # controls
 # Buttons, fields, links and pictures that are seen in the window.
@@ -61,19 +62,28 @@ def test_a_newcomer_sees_three_lanes_and_a_bar_for_each(newcomer, recorded_url) 
     # a bar brings its lane's picture, and all can be seen
     bars.filter(has_text="LANTERN").click()
     expect(page.locator(".lane[data-lane='lantern']")).to_be_visible()
+    page.locator(".lane[data-lane='ar'] canvas").hover()  # it stays while others are pointed at
+    expect(page.locator(".pointed-at")).to_have_count(1)
     assert titles(page) == ["Vanilla AR", "SCD", "LANTERN k=8"]
     page.locator(".bars-all").click()
     expect(page.locator(".lane:visible")).to_have_count(8)
     page.locator(".bars-all").click()
     expect(page.locator(".lane:visible")).to_have_count(3)
-    # the way inside, which the page remembers, and back
+    # the way inside, which the page remembers
     page.locator(".look-inside").click()
     expect(page.locator(".lane:visible")).to_have_count(8)
     opened(newcomer, recorded_url)
     for control in (".layers", ".clocks", "#seed", "#options", "#seeds"):
         expect(page.locator(control)).to_be_visible()
     expect(page.locator(".bars")).to_be_hidden()
+    # and back, without what the first screen has no controls for
+    show_layer(page, Layer.TV)
+    page.keyboard.press("1")
+    expect(page.locator(".lane[data-lane='ar']")).to_be_hidden()
     page.locator(".fewer").click()
+    expect(page.locator(".look-inside")).to_be_focused()
+    assert titles(page) == ["Vanilla AR", "SCD", "GSD"]
+    expect(page.locator(".board")).to_have_attribute("data-layer", "picture")
     opened(newcomer, recorded_url)
     expect(page.locator(".lane:visible")).to_have_count(3)
     # a link to a layer shows what it names

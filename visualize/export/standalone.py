@@ -45,7 +45,7 @@ def standalone(recording: RecordedRace) -> str:
     prompt = recording.trace.header.prompt.encode("utf-8", "replace").decode()
     title = html.escape(f"{prompt} · Photo Finish")
     return f"""<!doctype html>
-<html lang="en">
+<html lang="en" class="inside">
 <head>
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="{policy}">

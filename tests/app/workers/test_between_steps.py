@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -121,10 +123,27 @@ def test_beside_a_race_work_has_its_share_of_the_time(waits) -> None:
         assert not more.is_alive()
 
 
-def test_a_step_that_hangs_holds_nothing_up(monkeypatch) -> None:
+def test_what_hangs_holds_nothing_up(monkeypatch) -> None:
     monkeypatch.setattr(between_steps, "PATIENCE", 0.01)
     turns = BetweenSteps()
     with turns.race(), turns.step(), turns.work():
+        pass
+    with turns.race(), turns.work(), turns.step():
+        pass
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes are forked here")
+def test_a_process_that_is_forked_while_a_film_is_made_waits_for_none() -> None:
+    with BETWEEN_STEPS.work():
+        process = multiprocessing.get_context("fork").Process(target=_step)
+        process.start()
+        process.join(LONG)
+    assert process.exitcode == 0
+
+
+def _step() -> None:
+    between_steps.PATIENCE = 10 * LONG
+    with BETWEEN_STEPS.step():
         pass
 
 
