@@ -23,8 +23,7 @@ let voterName = "";
 
 // Parts that are about the race on the board, or about the next one. They are inert while a race is
 // on, and while the board shows two.
-const RESTING =
-  "#bet, #decided, #race-seeds, #seeds-table, #race-sweep, #sweep-table, #cost, #whatif, #export";
+const RESTING = "#bet, #decided, #seeds, #cost, #whatif, #export";
 
 /**
  * Mounts the board and joins it to the page. All but the last argument is what gradio gives a

@@ -65,10 +65,10 @@ def test_races_are_shown_again_and_side_by_side_on_one_clock(quick, open_page) -
     assert page.url == address  # which shows the first race again
     key(page, "f")
     expect(page.locator(".board .meta")).not_to_contain_text("seed")
-    expect(page.locator("#race-seeds")).to_have_js_property("inert", True)
+    expect(page.locator("#export")).to_have_js_property("inert", True)
     assert page.locator(".fill:visible").count() == 0
     rows = listed(page)
     expect(rows).to_have_count(2)
     page.get_by_role("button", name="second of two").click()
     prompted(page, "second of two")
-    expect(page.locator("#race-seeds")).to_have_js_property("inert", False)
+    expect(page.locator("#export")).to_have_js_property("inert", False)

@@ -168,7 +168,7 @@ def test_a_race_that_is_on_is_followed_or_stopped_and_all_else_rests(
     # What is about another race rests. The board is in sight, and so is Stop in every window.
     expect(page.locator("#notice")).to_have_text("")
     page.wait_for_function(BELOW_THE_FORM)
-    for part in ("#bet", "#export", "#whatif", "#decided", "#race-seeds"):
+    for part in ("#bet", "#export", "#whatif", "#decided", "#seeds"):
         expect(page.locator(part)).to_have_js_property("inert", True)
     expect(page.locator(".tour")).to_be_disabled()
     for width in (1366, 820, 390, 360):

@@ -108,7 +108,7 @@ def test_a_finished_race_fits_windows_of_every_size(recorded_url, open_page) -> 
         assert found["pressed"] != found["other"]
         assert found["scrub"].count("linear-gradient") == 2
         assert found["done"] != found["left"]
-        for each in ("#seed label", "#race", "#roll", "#race-seeds", ".speed"):
+        for each in ("#seed label", "#race", "#roll", "#surprise", ".speed"):
             bordered = "it => getComputedStyle(it).borderTopWidth !== '0px'"
             assert page.locator(each).evaluate(bordered), each
         arrow = "it => getComputedStyle(it).appearance"  # its own, drawn by a ground, is not there
