@@ -10,8 +10,9 @@ from playwright.sync_api import Locator, Page, TimeoutError, expect
 from engine.decoders import DECODERS
 from visualize.film.layers import Layer
 
-# A browser whose visitor has looked inside: all controls are shown.
-INSIDE = "try { localStorage.setItem('photo-finish-inside', '1'); } catch {}"
+# A browser whose visitor has looked inside: all controls are shown, as they are in a file at once.
+# A file's storage is left alone: read so early, Chromium loses what was kept just before a reload.
+INSIDE = "if (location.protocol === 'http:') localStorage['photo-finish-inside'] = '1';"
 PATIENCE = 120_000  # ms: a shared machine may be slow; nothing waits longer than it must
 # Parts that reach over the edge of the stage or of their lane, or whose lines are cut off by their
 # own; figures that reach into the next lane.

@@ -383,8 +383,6 @@ def test_the_help_explains_keeps_the_focus_and_turns_letters_off(open_file, duel
     page.keyboard.press("Escape")
     page.reload()
     page.wait_for_selector("html[data-opened]")
-    # Chromium's processes tell one another later what a page has kept
-    page.wait_for_function("localStorage.getItem('photo-finish-keys') === 'off'")
     key(page, "l", "1", "c", "f", "?", "Home")
     for name, value in (("t", "0"), ("layer", "picture"), ("clock", "seconds"), ("present", "0")):
         expect(board).to_have_attribute(f"data-{name}", value)
