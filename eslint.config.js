@@ -10,7 +10,7 @@ const rules = {
 };
 
 export default [
-  { ignores: [".venv/", "node_modules/"] },
+  { ignores: [".venv/", "node_modules/", "static/vendor/"] },
   js.configs.recommended,
   { files: ["{static,examples}/**/*.js"], languageOptions: { globals: globals.browser }, rules },
   {

@@ -80,29 +80,6 @@ export function penOf(canvas) {
   return pen;
 }
 
-/**
- * A new element. `spec` is its tag and its classes, as in "p.note.wide". Of `parts`, an object
- * gives properties and attributes; anything else is a child.
- * @template {string} S
- * @param {S} spec @param {(Node | string | number | object)[]} parts @returns {Made<S>}
- */
-export function make(spec, ...parts) {
-  const [tag, ...classes] = spec.split(".");
-  const element = document.createElement(tag);
-  element.className = classes.join(" ");
-  for (const part of parts) {
-    if (part instanceof Node) element.append(part);
-    else if (typeof part !== "object") element.append(String(part));
-    else {
-      for (const [name, value] of Object.entries(part)) {
-        if (name in element) Reflect.set(element, name, value);
-        else element.setAttribute(name, value);
-      }
-    }
-  }
-  return /** @type {Made<S>} */ (element);
-}
-
 // `say` and `attribute` write only what has changed: the board is drawn up to sixty times a second.
 
 /** @param {Element} element @param {string | number} text */

@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 
 STATIC = Path(__file__).parent.parent / "static"
+VENDOR = "vendor/"  # folder of other people's modules, kept as they are published
 STYLES = (
     "board/board.css",
     "panels/token_panel.css",
@@ -17,9 +18,10 @@ STYLES = (
     "tour/tour.css",
 )
 
-_IMPORT = re.compile(r'^import \{\s*(\w+(?:,\s*\w+)*),?\s*\} from "(\.{1,2}/[\w./]+\.js)";\n', re.M)
-_DATA = re.compile(r'^import (\w+) from "(\.{1,2}/[\w./]+\.json)" with \{ type: "json" \};\n', re.M)
+_IMPORT = re.compile(r'^import \{\s*(\w+(?:,\s*\w+)*),?\s*\} from "(\.\.?/[\w./-]+\.js)";\n', re.M)
+_DATA = re.compile(r'^import (\w+) from "(\.\.?/[\w./]+\.json)" with \{ type: "json" \};\n', re.M)
 _NAME = re.compile(r"^(export )?(?:async )?(?:function|class|const|let) (\w+)", re.M)
+_EXPORTS = re.compile(r"export\{((?:[\w$]+ as [\w$]+,?)+)\};\s*$")  # of a minified module
 _UNKNOWN = re.compile(r"^(?:import|export|const|let|var)\b.*|.*\bimport(?:\(|\.meta).*", re.M)
 
 
@@ -53,9 +55,9 @@ def bundle(root: Path, entry: str) -> str:
     that it imports, and without the words `import` and `export`.
 
     Accepts `import { a, b } from "../x/y.js";`, `import y from "./y.json" with { type: "json" };`
-    and `export` before a function, a class, a const or a let. Raises ModuleError for any other
-    form, for a cycle, for an import that is not exported and for a top-level name that two modules
-    share.
+    and `export` before a function, a class, a const or a let. A module of `VENDOR` imports nothing,
+    is minified, and keeps its names to itself. Raises ModuleError for any other form, for a cycle,
+    for an import that is not exported and for a top-level name that two modules share.
     """
     texts: dict[str, str] = {}
     exports: dict[str, set[str]] = {}
@@ -75,6 +77,12 @@ def bundle(root: Path, entry: str) -> str:
         if not path.is_file():
             raise ModuleError(f"{' -> '.join((*importers, module))}: the last does not exist")
         text = path.read_text("utf-8")
+        if module.startswith(VENDOR):
+            names, texts[module] = _enclosed(module, text)
+            exports[module] = set(names)
+            for name in names:
+                own(name, module)
+            return
         folder = posixpath.dirname(module)
         for names, address in _IMPORT.findall(text):
             imported = posixpath.normpath(posixpath.join(folder, address))
@@ -102,3 +110,14 @@ def bundle(root: Path, entry: str) -> str:
 
     add(entry, ())
     return "\n".join(texts.values())
+
+
+def _enclosed(module: str, text: str) -> tuple[list[str], str]:
+    """The names that a minified module exports, and a script that defines these alone."""
+    found = _EXPORTS.search(text)
+    if not found:
+        raise ModuleError(f"{module} has a form that cannot be joined: it ends without export{{}};")
+    values = dict(pair.split(" as ")[::-1] for pair in found[1].split(","))
+    result = ", ".join(f"{name}: {value}" for name, value in values.items())
+    body = f"{text[: found.start()]}\nreturn {{ {result} }};"
+    return list(values), f"const {{ {', '.join(values)} }} = (() => {{\n{body}\n}})();\n"

@@ -1,9 +1,10 @@
 // Bets on lanes, the visitor's and those of all who watch: until when they can be placed, and what
 // came of them once the race is over.
 
-import { finder, make } from "../dom.js";
+import { finder } from "../dom.js";
 import { countOf, ordinal } from "../numbers.js";
 import { isOn, isOver, placesOf } from "../trace/replay.js";
+import { html, render } from "../vendor/lit-html.js";
 
 /** A bet is on the race as it was run, whatever lanes are hidden. @param {Race} race */
 const allOf = (race) => ({ race, hidden: new Set() });
@@ -37,31 +38,27 @@ export function tallyInWords(race) {
  * @param {(bet: Bet) => Promise<boolean>} place
  */
 export function mountBets(root, board, isWatched, place) {
-  const part = finder(root);
-  const group = part("bets");
-  /** @type {string | undefined} */
-  let of; // the race whose lanes have buttons
+  const group = finder(root)("bets");
+  let closed = ""; // the race whose bets the server takes no more
   /** @param {number} lane @param {string} race */
   async function bet(lane, race) {
-    const taken = await place({ race, lane });
-    if (taken) board.go({ bet: { race, lane } });
-    else group.replaceChildren(make("span", "Bets are closed."));
+    if (await place({ race, lane })) return board.go({ bet: { race, lane } });
+    closed = race;
+    board.go({});
   }
   board.onChange(({ race, bet: placed }) => {
     const { id = "" } = race.snapshot;
     group.hidden = !isWatched(id) || !isOpen(race);
-    if (group.hidden) return void (of = undefined);
-    if (of !== id) {
-      const buttons = race.lanes.map(({ title }, lane) =>
-        make("button", title, { type: "button", onclick: () => bet(lane, id) }),
-      );
-      group.replaceChildren(make("span", "Who will be first?"), ...buttons);
-      of = id;
-    }
+    if (group.hidden) return;
+    if (closed === id) return void render(html`<span>Bets are closed.</span>`, group);
     const mine = placed?.race === id ? placed.lane : -1;
-    group.querySelectorAll("button").forEach((button, i) => {
-      button.setAttribute("aria-pressed", String(i === mine));
-    });
+    const buttons = race.lanes.map(
+      ({ title }, lane) =>
+        html`<button type="button" aria-pressed=${lane === mine} @click=${() => bet(lane, id)}>
+          ${title}
+        </button>`,
+    );
+    render([html`<span>Who will be first?</span>`, buttons], group);
   });
 }
 

@@ -10,7 +10,7 @@ import { listPromises } from "../panels/legend.js";
 import { bindModelled } from "../panels/modelled_panel.js";
 import { mountSpeakerLink } from "../stage/speaker_link.js";
 import { mountStage } from "../stage/stage.js";
-import { mountTour } from "../tour/tour.js";
+import { MountedTour } from "../tour/tour.js";
 import { hasRace, isOn, isOver } from "../trace/replay.js";
 import { readRace } from "../trace/step_table.js";
 import { announceStart } from "./announce.js";
@@ -63,7 +63,7 @@ export class MountedBoard {
       drawControls: this.#controls.drawControls,
       drawModelled: bindModelled(this.#part("modelled-panel"), this),
     });
-    this.#tour = mountTour(root, this);
+    this.#tour = new MountedTour(root, this);
     const theme = new MutationObserver(() => this.#refresh());
     theme.observe(document.body, { attributeFilter: ["class"] });
     bindSharing(this.#part, this.state);
@@ -115,7 +115,6 @@ export class MountedBoard {
     this.#cards = makeCards(this.#part("lanes"), template, snapshot.lanes, lanes);
     this.#controls.bindLanes(this.#cards);
     listPromises(this.#part("promises"), snapshot);
-    delete this.#part("finish").dataset.built;
     this.#resized.disconnect();
     for (const card of this.#cards) this.#resized.observe(card.canvas);
   }

@@ -7,7 +7,7 @@ import { drawBars } from "../lanes/bars.js";
 import { drawFigures, drawPictures } from "../lanes/cards.js";
 import { drawFinish } from "../panels/finish.js";
 import { drawLegend } from "../panels/legend.js";
-import { drawPeek, drawToken } from "../panels/token_panel.js";
+import { bindToken, drawPeek } from "../panels/token_panel.js";
 import { layerOf, rangeOf, referenceOf } from "../trace/layers.js";
 import {
   finishesAt,
@@ -32,6 +32,7 @@ const MARKED = 0.06; // seconds to a lane's next step, at least, for its latest 
  */
 export function bindDrawing(board, go, { drawControls, drawModelled }) {
   const part = finder(board);
+  const drawToken = bindToken(part("token"));
   let states = ""; // of the lanes, as drawn last
   let shown = ""; // the lanes' steps, as drawn last
   let instant = ""; // the lanes' steps and marks, as drawn last
@@ -110,13 +111,13 @@ export function bindDrawing(board, go, { drawControls, drawModelled }) {
   /** @param {Raced} state @param {number[]} steps @param {View[]} views @param {Card[]} cards */
   function drawCell(state, steps, views, cards) {
     const { race, cell } = state;
-    drawToken(part("token"), state, steps);
+    drawToken(state, steps);
     uncover(cell?.pinned ? cell : null, cards);
     if (cell?.pinned) {
       const lane = race.lanes[cell.lane];
       announceToken(part("live"), lane, views[cell.lane], cell.cell, race.grid[1]);
     }
-    drawPeek(part("peek"), state, steps);
+    drawPeek(part("peek"), part("pace"), state, steps);
   }
 
   // Scrolls the picture of a cell that has just been pinned out from under the panel.

@@ -2,12 +2,15 @@
 // browser has them, so that neither needs the server, which may not keep them any more.
 
 import { isResting } from "../controls/keys.js";
-import { closest, make, query, templateCopy } from "../dom.js";
+import { closest, query, templateCopy } from "../dom.js";
 import { outcomeOf, stoppedWords } from "../panels/results.js";
-import { hasRace, isOn, isOver, lanesOn } from "../trace/replay.js";
+import { hasRace, isOn, isOver, shownLanes } from "../trace/replay.js";
+import { html, render } from "../vendor/lit-html.js";
 import { canPair, isPair, pairOf } from "./pair.js";
 
 const REMEMBERED = 16; // races, of some megabytes each; the oldest go first
+const BESIDE = "Beside the race on the board: of each the lanes that are shown, at most four";
+const UNFIT = "Only another race of the same model, grid and machine can stand beside this one";
 
 /**
  * Keeps the races that are over on the board, and lists them where its button or the key e is
@@ -41,9 +44,8 @@ export function mountEarlier(root, board, display) {
     const a = races.get(single)?.race;
     const { state } = board;
     if (!a || !hasRace(state)) return;
-    const { race } = state;
-    const shown = lanesOn(state).map((i) => race.lanes[i].title);
-    const titles = isPair(race.snapshot) ? shown.map((title) => title.slice(2)) : shown;
+    const shown = shownLanes(state).map(({ title }) => title);
+    const titles = isPair(state.race.snapshot) ? shown.map((title) => title.slice(2)) : shown;
     display(pairOf(a, other, titles));
   }
 
@@ -60,24 +62,34 @@ export function mountEarlier(root, board, display) {
     };
     const rows = [...races.values()].reverse().map(({ race: one, words }) => {
       const { id, prompt, seed } = one;
-      const show = make("button.earlier-show", prompt, {
-        type: "button",
-        "aria-current": String(id === race.snapshot.id),
-        onclick: closing(() => display(one)),
-      });
       const fits = a !== undefined && canPair(a, one);
-      const beside = make("button.earlier-beside", "Beside", {
-        type: "button",
-        disabled: !fits,
-        title: fits
-          ? "Beside the race on the board: of each the lanes that are shown, at most four"
-          : "Only another race of the same model, grid and machine can stand beside this one",
-        onclick: closing(() => showBeside(one)),
-      });
-      const cells = [show, String(seed), words, beside].map((cell) => make("td", cell));
-      return make("tr", ...cells);
+      return html`<tr>
+        <td>
+          <button
+            class="earlier-show"
+            type="button"
+            aria-current=${id === race.snapshot.id}
+            @click=${closing(() => display(one))}
+          >
+            ${prompt}
+          </button>
+        </td>
+        <td>${seed}</td>
+        <td>${words}</td>
+        <td>
+          <button
+            class="earlier-beside"
+            type="button"
+            ?disabled=${!fits}
+            title=${fits ? BESIDE : UNFIT}
+            @click=${closing(() => showBeside(one))}
+          >
+            Beside
+          </button>
+        </td>
+      </tr>`;
     });
-    query(dialog, "tbody").replaceChildren(...rows);
+    render(rows, query(dialog, "tbody"));
     query(dialog, ".earlier-none").hidden = rows.length > 0;
     query(dialog, "table").hidden = !rows.length;
     dialog.addEventListener("close", () => dialog.remove());

@@ -1,6 +1,6 @@
 // The board's head: what is raced, on which clock, and how it came out.
 
-import { sameInstant } from "../controls/controls.js";
+import { sameInstant } from "../controls/instants.js";
 import { attribute, finder, say } from "../dom.js";
 import { clockName, onClock } from "../numbers.js";
 import { outcomeOf, stoppedWords } from "../panels/results.js";

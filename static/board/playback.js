@@ -2,7 +2,7 @@
 // changes the instant of the board's state (`t`, `live` and `playing`) and its `speed`.
 // It draws nothing.
 
-import { watchable } from "../controls/controls.js";
+import { watchable } from "../controls/instants.js";
 import { LiveClock, knownUntil } from "../trace/live_clock.js";
 import { instantAt, isOver, lengthOf, stepAt } from "../trace/replay.js";
 

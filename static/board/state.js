@@ -1,6 +1,6 @@
 // The board's state, from which everything on it is drawn, and how a change is applied to it.
 
-import { sameInstant } from "../controls/controls.js";
+import { sameInstant } from "../controls/instants.js";
 import { isPhone } from "../stage/stage.js";
 import { fitCosts, modelLanes, presetsOf } from "../trace/modelled_clock.js";
 import { clockAt, hasRace } from "../trace/replay.js";

@@ -1,10 +1,5 @@
 // What the board's modules share: what is drawn, and the state that it is drawn from. Types alone.
 
-/** What `make` makes of a tag and classes, as in "p.note.wide". */
-type Made<S extends string> =
-  Tag<S> extends keyof HTMLElementTagNameMap ? HTMLElementTagNameMap[Tag<S>] : HTMLElement;
-type Tag<S extends string> = S extends `${infer T}.${string}` ? T : S;
-
 /** A mark of look.json: a circle's radius, or lines through points; filled or stroked. */
 interface Shape {
   fill: boolean;
@@ -51,9 +46,12 @@ interface FiguresDrawn {
   against: Lane | null;
 }
 
+/** Finds an element of the board, or of a card, by its class. */
+type Finder = ReturnType<typeof import("../dom.js").finder>;
+
 interface Card {
   root: HTMLElement;
-  part: ReturnType<typeof import("../dom.js").finder>;
+  part: Finder;
   canvas: HTMLCanvasElement;
   picture: Picture;
   plane: Plane;
@@ -130,6 +128,8 @@ interface Acts {
   ideas(): void;
   blank(): void;
   ask(): void;
+  slowly(): void;
+  lookInside(inside: boolean): void;
   jump(outcome: "rejected" | "saved", back: boolean): void;
   furthest(): void;
   show(lane: number): void;

@@ -1,8 +1,9 @@
 // The keys of the board, which do what its controls do, and the help that lists them.
 
-import { closest, keep, kept, make, query, queryAll, templateCopy } from "../dom.js";
+import { closest, keep, kept, query, queryAll, templateCopy } from "../dom.js";
 import { LAYERS } from "../trace/layers.js";
 import { hasRace } from "../trace/replay.js";
+import { html, render } from "../vendor/lit-html.js";
 
 const STORE = "photo-finish-keys"; // kept as "off" where letters, digits and signs are no keys
 
@@ -134,7 +135,7 @@ export function toggleHelp(root) {
   const letters = query(dialog, ".letters", HTMLInputElement);
   letters.checked = charactersAct();
   letters.addEventListener("change", () => setCharacters(letters.checked));
-  query(dialog, ".shown-words").append(...shownWords(root));
+  render(shownWords(root), query(dialog, ".shown-words"));
   dialog.addEventListener("click", (event) => {
     const { target, clientX: x, clientY: y } = event;
     const { left, right, top, bottom } = dialog.getBoundingClientRect();
@@ -158,7 +159,11 @@ function shownWords(root) {
   for (const element of queryAll(root, pointed)) {
     words.set((element.querySelector("dt") ?? element).textContent, element.title);
   }
-  return [...words].map(([name, text]) =>
-    make("tr", make("th", { scope: "row" }, name), make("td", text)),
+  return [...words].map(
+    ([name, text]) =>
+      html`<tr>
+        <th scope="row">${name}</th>
+        <td>${text}</td>
+      </tr>`,
   );
 }

@@ -1,12 +1,12 @@
 // A race, and a moment of it, as a link: its settings' query (which the page sends with it), its
 // id, and what of it is on the board.
 
-import { make, query } from "../dom.js";
+import { query } from "../dom.js";
 import { LAYERS } from "../trace/layers.js";
 import { fitCosts, presetsOf } from "../trace/modelled_clock.js";
 import { outcomeOf } from "../panels/results.js";
 import { CLOCKS, clockAt, hasRace, isOver, lanesOn, stepAt } from "../trace/replay.js";
-import { isAtEnd, stepOf } from "./controls.js";
+import { isAtEnd, stepOf } from "./instants.js";
 
 const LARGEST_COST = 1; // second of a cost, as the panel's sliders have it
 const RACE_FIELDS = ["recorded", "race", "prompt"]; // fields that name a race
@@ -164,15 +164,17 @@ const linkTo = (moment) => location.origin + location.pathname + moment;
  * @param {string} prompt @param {string} moment the link's query
  */
 export function embedOf(prompt, moment) {
-  const frame = make("iframe", {
+  const frame = document.createElement("iframe");
+  const attributes = {
     title: `Photo Finish: ${prompt}`,
     src: linkTo(`${moment.replace("&go=1", "")}&embed=1`),
-    width: 960,
-    height: 640,
+    width: "960",
+    height: "640",
     loading: "lazy",
     allow: "fullscreen; clipboard-write",
     style: "border: 0; max-width: 100%",
-  });
+  };
+  for (const [name, value] of Object.entries(attributes)) frame.setAttribute(name, value);
   return frame.outerHTML;
 }
 

@@ -3,17 +3,7 @@
 
 import { announceMask } from "../board/announce.js";
 import { MOVES, neighbour } from "../controls/keys.js";
-import {
-  attribute,
-  colourNamed,
-  finder,
-  make,
-  penOf,
-  query,
-  queryAll,
-  say,
-  sized,
-} from "../dom.js";
+import { attribute, colourNamed, finder, penOf, query, queryAll, say, sized } from "../dom.js";
 import { pasteSwatch, toFill } from "../lanes/marks.js";
 import { decodeImage } from "../lanes/picture.js";
 import { lastOf } from "../numbers.js";
@@ -199,7 +189,7 @@ panel.addEventListener("click", ({ target }) => {
   }
   if (act) change(acts[act]());
 });
-order.append(...Object.keys(ORDERS).map((name) => make("option", name, { value: name })));
+order.append(...Object.keys(ORDERS).map((name) => new Option(name)));
 order.addEventListener("change", () => change(state.mask));
 part("fill-race").addEventListener("click", () => document.getElementById("race")?.click());
 part("fill-again").addEventListener("click", () => show(true));

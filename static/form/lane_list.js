@@ -2,7 +2,8 @@
 // value is a list of texts such as "ar" and "gsd:G=50;d=0.3", and what is typed is checked when the
 // race starts.
 
-import { make, query } from "../dom.js";
+import { query } from "../dom.js";
+import { html, nothing, render } from "../vendor/lit-html.js";
 
 const form = /** @type {LaneListProps} */ (props);
 const decoders = form.decoders;
@@ -16,7 +17,6 @@ let filling = "";
 const SWITCH = { true: "on", false: "off" };
 /** @type {ListedLane[]} */
 let lanes = [];
-let fields = 0; // how many were made so far; each has an id of its own
 
 /** @param {string} text @returns {ListedLane} */
 function parseLane(text) {
@@ -55,23 +55,29 @@ function change(next, focus) {
 }
 
 function show() {
-  list.replaceChildren(...lanes.map(rowOf));
+  render(lanes.map(rowOf), list);
+  // A field keeps what is being typed into it, as "1." is, unless its lane has another value.
+  for (const field of list.querySelectorAll("input")) {
+    const { lane, knob = "" } = field.dataset;
+    const { decoder, knobs } = lanes[Number(lane)];
+    const value = knobs[knob] ?? decoder.knobs.find(({ name }) => name === knob)?.default ?? "";
+    if (field.value !== value) field.value = value;
+  }
   const full = lanes.length >= form.most;
-  const adders = offered().map((decoder) =>
-    make(
-      "button",
-      {
-        type: "button",
-        ariaLabel: `Add ${decoder.title}`,
-        title: decoder.idea,
-        disabled: full,
-        onclick: () => change([...lanes, { decoder, knobs: {} }], lanes.length),
-      },
-      `+ ${decoder.title}`,
-    ),
-  );
+  const adders = offered().map((decoder) => {
+    const add = () => change([...lanes, { decoder, knobs: {} }], lanes.length);
+    return html`<button
+      type="button"
+      aria-label="Add ${decoder.title}"
+      title=${decoder.idea}
+      ?disabled=${full}
+      @click=${add}
+    >
+      + ${decoder.title}
+    </button>`;
+  });
   const words = full ? `A race has at most ${form.most} lanes.` : "Add a lane:";
-  more.replaceChildren(make("span", words), ...adders);
+  render([html`<span>${words}</span>`, adders], more);
 }
 
 // Decoders that fill in any part of a picture draw no whole ones, and some draw whole ones alone.
@@ -83,44 +89,48 @@ const offered = () =>
 /** @param {ListedLane} lane @param {number} i */
 function rowOf(lane, i) {
   const { decoder } = lane;
-  /** @type {(() => void)[]} */
-  const marks = [];
+  const number = i + 1;
   const before = lanes.slice(0, i);
   const after = lanes.slice(i + 1);
-  const listed = offered().includes(decoder) ? offered() : [...offered(), decoder];
-  const options = listed.map(({ name, title }) => make("option", { value: name }, title));
-  const choice = make("select", { ariaLabel: `Decoder of lane ${i + 1}` }, ...options);
-  choice.value = decoder.name;
-  choice.addEventListener("change", () =>
-    change([...before, parseLane(choice.value), ...after], i),
-  );
+  /** @param {string} text of the lane that stands here instead */
+  const replace = (text) => change([...before, parseLane(text), ...after], i);
   const copy = { ...lane, knobs: { ...lane.knobs } };
-  const duplicate = make("button", "Duplicate", {
-    type: "button",
-    ariaLabel: `Duplicate lane ${i + 1}`,
-    disabled: lanes.length >= form.most,
-    onclick: () => change([...before, lane, copy, ...after], i + 1),
-  });
-  const presets = Object.entries(decoder.presets).map(([title, text]) =>
-    make("button", title, {
-      type: "button",
-      ariaLabel: `${title}, lane ${i + 1}`,
-      onclick: () => change([...before, parseLane(text), ...after], i),
-    }),
+  const duplicate = () => change([...before, lane, copy, ...after], number);
+  const remove = () => change([...before, ...after], Math.min(i, lanes.length - 2));
+  /** @param {Event} event */
+  const choose = ({ target }) => target instanceof HTMLSelectElement && replace(target.value);
+  const listed = offered().includes(decoder) ? offered() : [...offered(), decoder];
+  const options = listed.map(
+    (one) => html`<option value=${one.name} .selected=${one === decoder}>${one.title}</option>`,
   );
-  const chosen = presets.length ? [make("div.lane-acts", ...presets)] : [];
-  const remove = make("button", "Remove", {
-    type: "button",
-    ariaLabel: `Remove lane ${i + 1}`,
-    onclick: () => change([...before, ...after], Math.min(i, lanes.length - 2)),
+  const presets = Object.entries(decoder.presets).map(([title, text]) => {
+    const label = `${title}, lane ${number}`;
+    return html`<button type="button" aria-label=${label} @click=${() => replace(text)}>
+      ${title}
+    </button>`;
   });
-  return make(
-    "li.lane-row",
-    { ariaLabel: `Lane ${i + 1}, ${decoder.title}` },
-    make("div.lane-what", make("b", i + 1), choice, make("p", decoder.idea), ...chosen),
-    make("div.lane-knobs", ...decoder.knobs.map((knob) => fieldOf(lane, knob, marks))),
-    make("div.lane-acts", duplicate, remove),
-  );
+  return html`<li class="lane-row" aria-label="Lane ${number}, ${decoder.title}">
+    <div class="lane-what">
+      <b>${number}</b>
+      <select aria-label="Decoder of lane ${number}" @change=${choose}>
+        ${options}
+      </select>
+      <p>${decoder.idea}</p>
+      ${presets.length ? html`<div class="lane-acts">${presets}</div>` : nothing}
+    </div>
+    <div class="lane-knobs">${decoder.knobs.map((knob) => fieldOf(lane, i, knob))}</div>
+    <div class="lane-acts">
+      <button
+        type="button"
+        aria-label="Duplicate lane ${number}"
+        ?disabled=${lanes.length >= form.most}
+        @click=${duplicate}
+      >
+        Duplicate
+      </button>
+      <button type="button" aria-label="Remove lane ${number}" @click=${remove}>Remove</button>
+    </div>
+  </li>`;
 }
 
 /**
@@ -134,34 +144,44 @@ function matters({ decoder, knobs }, { needs: [name, value] }) {
   return (knobs[name] ?? other.default) === value && matters({ decoder, knobs }, other);
 }
 
-/** @param {ListedLane} lane @param {ListedKnob} knob @param {(() => void)[]} marks of its lane */
-function fieldOf(lane, knob, marks) {
-  const id = `lane-knob-${(fields += 1)}`;
-  const options = knob.choices.map((text) => make("option", { value: text }, SWITCH[text] ?? text));
-  const input = knob.choices.length
-    ? make("select", ...options)
-    : make("input", { type: "number", step: "any" });
-  input.id = id;
-  input.value = lane.knobs[knob.name] ?? knob.default;
-  input.setAttribute("aria-describedby", `${id}-info`);
-  const label = make("label", { htmlFor: id }, knob.name);
-  const info = make("small", { id: `${id}-info` });
-  const field = make("div.lane-knob", label, input, info);
-  const [other, value] = knob.needs;
-  const mark = () => {
-    const idle = matters(lane, knob) ? "" : `Only with ${other} = ${SWITCH[value] ?? value}. `;
-    field.dataset.changed = String(Number(!isDefault(knob, input.value)));
-    field.dataset.idle = String(Number(idle !== ""));
-    info.textContent = idle + knob.info;
-  };
-  marks.push(mark);
-  input.addEventListener("input", () => {
-    lane.knobs[knob.name] = input.value;
-    for (const each of marks) each();
+/** @param {ListedLane} lane @param {number} i its index @param {ListedKnob} knob */
+function fieldOf(lane, i, knob) {
+  const { name, choices, info } = knob;
+  const id = `lane-knob-${i}-${name}`;
+  const value = lane.knobs[name] ?? knob.default;
+  const [other, needed] = knob.needs;
+  const idle = matters(lane, knob) ? "" : `Only with ${other} = ${SWITCH[needed] ?? needed}. `;
+  /** @param {Event} event */
+  const change = ({ target }) => {
+    if (!(target instanceof HTMLInputElement || target instanceof HTMLSelectElement)) return;
+    lane.knobs[name] = target.value;
     save();
-  });
-  mark();
-  return field;
+    show();
+  };
+  const options = choices.map(
+    (text) =>
+      html`<option value=${text} .selected=${text === value}>${SWITCH[text] ?? text}</option>`,
+  );
+  const describedBy = `${id}-info`;
+  const input = choices.length
+    ? html`<select id=${id} aria-describedby=${describedBy} @input=${change}>
+        ${options}
+      </select>`
+    : html`<input
+        id=${id}
+        type="number"
+        step="any"
+        data-lane=${i}
+        data-knob=${name}
+        aria-describedby=${describedBy}
+        @input=${change}
+      />`;
+  const changed = Number(!isDefault(knob, value));
+  return html`<div class="lane-knob" data-changed=${changed} data-idle=${Number(idle !== "")}>
+    <label for=${id}>${name}</label>
+    ${input}
+    <small id=${describedBy}>${idle}${info}</small>
+  </div>`;
 }
 
 const read = () => {

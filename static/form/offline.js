@@ -3,8 +3,6 @@
 // talk's chapter. The browser's own word for being offline says nothing about a server that runs on
 // the same machine, so nobody asks for it.
 
-import { make } from "../dom.js";
-
 const CALLS = "/gradio_api/"; // gradio's requests, below the server's address
 const JOINS = "queue/join"; // of these the one that a press sends
 const AWAY = [502, 504]; // what a proxy answers where it reaches no server
@@ -13,7 +11,8 @@ const WAITS = "The server does not answer: this race starts as soon as it does."
 
 /** Has gradio's requests wait for a server that is away, and says so where a race waits. */
 export function mountOffline() {
-  const notice = make("p.notice.away", { role: "alert", popover: "manual" });
+  const notice = document.createElement("p");
+  Object.assign(notice, { className: "notice away", role: "alert", popover: "manual" });
   let waiting = 0; // requests
   let pressed = false; // whether a race was asked for, and the server does not know of it
   const say = () => {

@@ -2,7 +2,8 @@
 // puts a word into the prompt: a thing beside its things while there is room, else in place of the
 // last word of its kind; a class is the whole prompt.
 
-import { make, promptField, query } from "../dom.js";
+import { promptField, query } from "../dom.js";
+import { html, nothing, render } from "../vendor/lit-html.js";
 
 /** @type {Record<string, string>} */
 const JOINTS = { glyphs: "", grounds: " on ", places: " at the " }; // before a word of each kind
@@ -60,28 +61,37 @@ function fold(text) {
   return plain.normalize("NFC").replace(/[ァ-ヶ]/g, hiragana);
 }
 
-/** @param {WordGroup[]} listed */
-function layOut(listed) {
-  const groups = listed.map(({ title, kind, words }) => {
-    kinds[kind]?.push(...words.map(([word]) => word));
-    const buttons = words.map(([word, emoji, called]) => {
-      const picture = emoji ? [make("span", { "aria-hidden": "true" }, emoji)] : [];
-      const spec = { type: "button", onclick: () => use(kind, word), "data-called": called };
-      return make("button", spec, ...picture, word);
-    });
-    const heading = make("h3", title[0].toUpperCase() + title.slice(1));
-    return { buttons, group: make("div.word-kind", heading, ...buttons) };
-  });
-  query(element, ".word-kinds").append(...groups.map(({ group }) => group));
-  const find = () => {
+/** @param {WordGroup[]} groups */
+function layOut(groups) {
+  for (const { kind, words } of groups) kinds[kind]?.push(...words.map(([word]) => word));
+  const draw = () => {
     const text = fold(search.value.trim());
-    for (const { buttons, group } of groups) {
-      for (const button of buttons) button.hidden = !button.dataset.called?.includes(text);
-      group.hidden = buttons.every((button) => button.hidden);
-    }
+    render(
+      groups.map((group) => groupOf(group, text)),
+      query(element, ".word-kinds"),
+    );
   };
-  search.addEventListener("input", find);
-  find(); // what was typed before the names were here
+  search.addEventListener("input", draw);
+  draw(); // what was typed before the names were here
+}
+
+/** @param {WordGroup} group @param {string} text what is searched */
+function groupOf({ title, kind, words }, text) {
+  const buttons = words.map(([word, emoji, called]) => {
+    const picture = emoji ? html`<span aria-hidden="true">${emoji}</span>` : nothing;
+    return html`<button
+      type="button"
+      ?hidden=${!called.includes(text)}
+      @click=${() => use(kind, word)}
+    >
+      ${picture}${word}
+    </button>`;
+  });
+  const isNone = words.every(([, , called]) => !called.includes(text));
+  return html`<div class="word-kind" ?hidden=${isNone}>
+    <h3>${title[0].toUpperCase() + title.slice(1)}</h3>
+    ${buttons}
+  </div>`;
 }
 
 if (form.groups) layOut(form.groups);

@@ -1,11 +1,12 @@
 // A lane's card: its name and badge, its canvas, its progress and its figures.
 
-import { attribute, finder, make, query, say, templateCopy } from "../dom.js";
+import { attribute, finder, query, say, templateCopy } from "../dom.js";
 import look from "../look.json" with { type: "json" };
 import { chance, countOf, inSeconds, onClock, ordinal } from "../numbers.js";
 import { OUTSIDE } from "../trace/explain.js";
 import { differing } from "../trace/layers.js";
 import { CLOCKS, boundOf, clockOf, hashesOf } from "../trace/replay.js";
+import { html, nothing, render } from "../vendor/lit-html.js";
 import { Plane, drawLane } from "./draw.js";
 
 /** @type {Record<string, { colour: string, shape: string }>} */
@@ -13,14 +14,10 @@ const BADGES = look.badges;
 /** @type {Record<string, { colour: string }>} */
 const DECODERS = look.decoders;
 
-/**
- * A badge's colour and shape, by the first of its words.
- * @param {HTMLElement} element @param {string} badge
- */
-export function dressBadge(element, badge) {
-  const [name] = badge.split(" ");
-  element.style.color = `var(--${BADGES[name].colour})`;
-  element.dataset.shape = BADGES[name].shape;
+/** A badge's colour and shape, by the first of its words. @param {string} badge */
+export function badgeLook(badge) {
+  const { colour, shape } = BADGES[badge.split(" ")[0]];
+  return { colour: `var(--${colour})`, shape };
 }
 
 /**
@@ -39,14 +36,19 @@ export function makeCards(container, template, lanes, pictures) {
     part("number").title = `Hide this lane (${i + 1})`;
     part("number").setAttribute("aria-label", `Hide ${lane.title}`);
     part("badge").textContent = lane.badge;
-    part("title").append(...lane.title.split(" ").flatMap((word) => [make("span", word), " "]));
+    render(
+      lane.title.split(" ").map((word) => html`<span>${word}</span> `),
+      part("title"),
+    );
     part("title").title = `${lane.title}: ${lane.paper}`;
-    part("idea").append(`${lane.idea} `, ...paperOf(lane));
+    render([`${lane.idea} `, paperOf(lane)], part("idea"));
     part("published-row").hidden = !lane.published;
-    if (lane.published) part("published").append(publishedOf(lane.title, lane.published));
+    if (lane.published) render(publishedOf(lane.title, lane.published), part("published"));
     part("dot").style.background = (DECODERS[lane.decoder] ?? look.outside).colour;
     part("badge").title = lane.promise;
-    dressBadge(part("badge"), lane.badge);
+    const { colour, shape } = badgeLook(lane.badge);
+    part("badge").style.color = colour;
+    part("badge").dataset.shape = shape;
     part("fill").setAttribute(
       "aria-label",
       `Fill in: change a part of the picture of ${lane.title}`,
@@ -166,28 +168,25 @@ function drawCard({ part, canvas }, lane, view, clock, against, place, ends) {
 // What a paper has for such a lane, as a link to it.
 /** @param {string} title @param {PaperMark} published */
 const publishedOf = (title, { words, source, paper }) =>
-  make("a", words, {
-    href: `https://arxiv.org/abs/${paper}`,
-    title: source,
-    target: "_blank",
-    rel: "noopener",
-    "aria-label": `${title} in the paper: ${words} (${source})`,
-  });
+  linkOf(paper, words, source, `${title} in the paper: ${words} (${source})`);
 
 // A link to the lane's paper, by its number on arXiv.
 /** @param {LaneFacts} lane */
 function paperOf({ title, paper }) {
   const [number] = paper.match(/\d{4}\.\d{5}/) ?? [];
-  if (!number) return [];
-  const link = make("a.paper", "paper", {
-    href: `https://arxiv.org/abs/${number}`,
-    title: paper,
-    target: "_blank",
-    rel: "noopener",
-    "aria-label": `The paper of ${title}`,
-  });
-  return [link];
+  return number ? linkOf(number, "paper", paper, `The paper of ${title}`) : nothing;
 }
+
+/** @param {string} number @param {string} words @param {string} source @param {string} label */
+const linkOf = (number, words, source, label) =>
+  html`<a
+    href="https://arxiv.org/abs/${number}"
+    title=${source}
+    target="_blank"
+    rel="noopener"
+    aria-label=${label}
+    >${words}</a
+  >`;
 
 // What drafts in a lane that may have a drafter: the drafter's passes, or "Jacobi". A lane's first
 // step has no drafts, so before the second it is not known, and nothing is said.

@@ -1,11 +1,10 @@
 // The legend: what the colours, the shapes and the badges mean, in numbers and words.
 
-import { make, penOf } from "../dom.js";
-import { dressBadge } from "../lanes/cards.js";
-import { drawMark, noValue } from "../lanes/marks.js";
-import { lastOf } from "../numbers.js";
+import { badgeLook } from "../lanes/cards.js";
 import { OUTSIDE } from "../trace/explain.js";
 import { SCALES, STATUSES, colourOf, countShare, rangeOf } from "../trace/layers.js";
+import { html, nothing, render } from "../vendor/lit-html.js";
+import { markOf, noValueMark } from "./mark.js";
 
 const PREVIEW =
   "While a lane races, a small decoder previews its picture; at its end the model's own draws it.";
@@ -25,93 +24,85 @@ export function listPromises(list, { lanes }) {
     titles.set(promise, rule === OUTSIDE ? about.add(title) : about);
   }
   const badges = [...promises].map(([promise, badge]) => {
-    const word = make("span.badge", badge);
-    dressBadge(word, badge);
     const about = [...(titles.get(promise) ?? [])].join(" and ");
-    return make("li", word, make("span", [about, promise].filter(Boolean).join(": ")));
+    const words = [about, promise].filter(Boolean).join(": ");
+    const { shape, colour } = badgeLook(badge);
+    const style = `color: ${colour}`;
+    return html`<li>
+      <span class="badge" data-shape=${shape} style=${style}>${badge}</span><span>${words}</span>
+    </li>`;
   });
-  list.replaceChildren(...badges);
+  render(badges, list);
 }
 
 /**
- * Draws the legend of a layer. It is built again only when it changes.
+ * Draws the legend of a layer.
  * @param {HTMLElement} panel @param {Layer} layer @param {Race} race
  * @param {Lane | null} against the lane that others are compared with
  */
 export function drawLegend(panel, layer, race, against) {
-  const range = rangeOf(race, layer);
   const { infilling, preview, state } = race.snapshot;
   const previews = preview && state === "racing" && layer.kind === "picture";
-  const key = [layer.name, ...range, against?.title, Boolean(infilling), previews].join();
-  if (panel.dataset.key === key) return;
-  panel.dataset.key = key;
-  const scale = scaleOf(layer, range, against);
   // The marks of the statuses say all that the layer's words do.
   const text = infilling ? (layer.filling ?? layer.words) : layer.words;
   const all = previews ? `${text} ${PREVIEW}` : text;
-  const words = layer.kind === "status" ? [] : [make("p.legend-words", all)];
-  panel.replaceChildren(...scale, ...words);
+  const words = layer.kind === "status" ? nothing : html`<p class="legend-words">${all}</p>`;
+  render([scaleOf(layer, rangeOf(race, layer), against), words], panel);
 }
 
 /**
  * The legend's scale of a layer's values; the picture has none.
- * @param {Layer} layer @param {[number, number]} range @param {Lane | null} against
+ * @param {Layer} layer @param {[number, number]} range
+ * @param {Lane | null} against
  */
 function scaleOf(layer, range, against) {
-  if (layer.kind === "status") return [statusLegend()];
-  if (layer.kind === "share") return [shareLegend(layer, range)];
-  if (layer.kind === "count") return [countLegend(layer, range)];
-  if (layer.kind === "pass") return [passLegend(layer, range)];
-  return against ? [differsLegend(layer, against)] : [];
+  if (layer.kind === "status") return statusLegend();
+  if (layer.kind === "share") return shareLegend(layer, range);
+  if (layer.kind === "count") return countLegend(layer, range);
+  if (layer.kind === "pass") return passLegend(layer, range);
+  return against ? differsLegend(layer, against) : nothing;
 }
 
 /** @param {Layer} layer @param {Lane} against */
 function differsLegend(layer, against) {
   const words = [`the token of ${against.title}`, "another token"];
-  const boxes = words.map((word, share) =>
-    make(
-      "span.count",
-      make("i", { style: `background: rgb(${colourOf(layer.scale, share)})` }),
-      word,
-    ),
-  );
-  return make("div.scales.counts", ...boxes, ...noValueOf(layer));
+  const boxes = words.map((word, share) => boxOf(colourOf(layer.scale, share), word));
+  return html`<div class="scales counts">${boxes}${noValueOf(layer)}</div>`;
 }
+
+/** @param {readonly number[]} colour @param {string | number} word */
+const boxOf = (colour, word) =>
+  html`<span class="count"><i style=${`background: rgb(${colour})`}></i>${word}</span>`;
 
 /** @param {Layer} layer @param {[number, number]} range */
 function shareLegend(layer, [, most]) {
-  const background = `linear-gradient(to right, ${SCALES[layer.scale].join(",")})`;
-  const ticks = [0, 0.25, 0.5, 0.75, 1].map((share) => make("span", share * most));
-  if (most < 1) lastOf(ticks).append(" or more");
-  const bar = make("i.scale-bar", { style: `background: ${background}` });
-  return make(
-    "div.scales",
-    make("div.scale", bar, make("div.scale-ticks", ...ticks)),
-    ...noValueOf(layer),
-  );
+  const shares = [0, 0.25, 0.5, 0.75, 1].map((share) => String(share * most));
+  return barLegend(layer, most < 1 ? shares.with(-1, `${most} or more`) : shares);
 }
 
 /** @param {Layer} layer @param {[number, number]} range */
-function passLegend(layer, [low, high]) {
-  const background = `linear-gradient(to right, ${SCALES[layer.scale].join(",")})`;
-  const bar = make("i.scale-bar", { style: `background: ${background}` });
-  const ticks = make("div.scale-ticks", make("span", `pass ${low}`), make("span", `pass ${high}`));
-  return make("div.scales", make("div.scale", bar, ticks), ...noValueOf(layer));
+const passLegend = (layer, [low, high]) => barLegend(layer, [`pass ${low}`, `pass ${high}`]);
+
+/** @param {Layer} layer @param {string[]} ticks evenly spaced on it */
+function barLegend(layer, ticks) {
+  const style = `background: linear-gradient(to right, ${SCALES[layer.scale].join(",")})`;
+  return html`<div class="scales">
+    <div class="scale">
+      <i class="scale-bar" style=${style}></i>
+      <div class="scale-ticks">${ticks.map((tick) => html`<span>${tick}</span>`)}</div>
+    </div>
+    ${noValueOf(layer)}
+  </div>`;
 }
 
 // A box for each integer, or, where there are many, for some from the least to the greatest.
 /** @param {Layer} layer @param {[number, number]} range */
 function countLegend(layer, range) {
-  const counts = ticksOf(range).map((count) => {
-    const colour = colourOf(layer.scale, countShare(count, range));
-    return make("span.count", make("i", { style: `background: rgb(${colour})` }), count);
-  });
-  return make(
-    "div.scales.counts",
-    ...counts,
-    make("span.unit", layer.unit ?? ""),
-    ...noValueOf(layer),
+  const counts = ticksOf(range).map((count) =>
+    boxOf(colourOf(layer.scale, countShare(count, range)), count),
   );
+  const unit = html`<span class="unit">${layer.unit ?? ""}</span>`;
+  return html`<div class="scales counts">${counts}${unit}${noValueOf(layer)}</div>`;
 }
 
 // At most nine integers of a range, evenly spaced on its scale, both ends among them.
@@ -125,20 +116,14 @@ export function ticksOf([low, high]) {
 }
 
 /** @param {Layer} layer */
-function noValueOf(layer) {
-  if (!layer.noValue) return [];
-  const canvas = make("canvas", { width: 36, height: 36 });
-  const pen = penOf(canvas);
-  pen.fillStyle = noValue(pen, 36);
-  pen.fillRect(0, 0, 36, 36);
-  return [make("span.count", canvas, layer.noValue)];
-}
+const noValueOf = ({ noValue }) =>
+  noValue ? html`<span class="count">${noValueMark()}${noValue}</span>` : nothing;
 
 function statusLegend() {
-  const items = STATUSES.map(({ name, words }, status) => {
-    const canvas = make("canvas", { width: 40, height: 40 });
-    drawMark(penOf(canvas), status, 20, 20, 20);
-    return make("li", canvas, make("b", name), ` ${words}`);
-  });
-  return make("ul.legend-marks", ...items);
+  const items = STATUSES.map(
+    ({ name, words }, status) => html`<li>${markOf(status)}<b>${name}</b> ${words}</li>`,
+  );
+  return html`<ul class="legend-marks">
+    ${items}
+  </ul>`;
 }

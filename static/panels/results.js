@@ -1,9 +1,9 @@
 // What a finished race says in words and in a table: the verdict, why the clocks differ, the table
 // of results.
 
-import { make } from "../dom.js";
 import { countOf, inSeconds, percent } from "../numbers.js";
 import { boundOf, lengthOf } from "../trace/replay.js";
+import { html, nothing } from "../vendor/lit-html.js";
 
 // Lanes whose seconds differ by less than this share may change places in another run.
 const NOISE = 0.02;
@@ -215,14 +215,21 @@ export function tableOf(state) {
   const { snapshot } = state.race;
   const race = { ...state.race, snapshot: { ...snapshot, results: resultsOf(state) } };
   const columns = columnsOf(race);
-  const head = columns.map(([name, title]) => make("th", name, { scope: "col", title }));
+  const head = columns.map(
+    ([name, title]) => html`<th scope="col" title=${title || nothing}>${name}</th>`,
+  );
   const rows = race.snapshot.results.map((row) => {
     const [name, ...values] = columns.map(([, , text]) => text(row, race.lanes[row.lane], race));
-    return make(
-      "tr",
-      make("th", name, { scope: "row" }),
-      ...values.map((text) => make("td", text)),
-    );
+    const cells = values.map((text) => html`<td>${text}</td>`);
+    return html`<tr>
+      <th scope="row">${name}</th>
+      ${cells}
+    </tr>`;
   });
-  return [make("tr", ...head), ...rows];
+  return [
+    html`<tr>
+      ${head}
+    </tr>`,
+    rows,
+  ];
 }

@@ -1,7 +1,8 @@
 // Figures and tables as files: SVG for a paper, CSV for a spreadsheet. A paragraph of class "save"
 // has the buttons for what stands before it.
 
-import { closest, make } from "../dom.js";
+import { closest } from "../dom.js";
+import { html, render } from "../vendor/lit-html.js";
 
 const NAMESPACE = "http://www.w3.org/2000/svg";
 const TYPES = { svg: "image/svg+xml", csv: "text/csv" };
@@ -9,14 +10,14 @@ const INTERVAL = " ± ";
 
 /** Buttons that save what stands before them under a name. @param {string} name */
 export function saveButtons(name) {
-  /** @param {"svg" | "csv"} kind */
-  const button = (kind) =>
-    make("button", kind.toUpperCase(), {
-      type: "button",
-      "data-save": kind,
-      title: `Save as ${kind.toUpperCase()}`,
-    });
-  return make("p.save", { "data-name": name }, button("svg"), button("csv"));
+  const buttons = ["svg", "csv"].map((kind) => {
+    const words = kind.toUpperCase();
+    return html`<button type="button" data-save=${kind} title="Save as ${words}">${words}</button>`;
+  });
+  const bar = document.createElement("p");
+  Object.assign(bar, { className: "save" }).dataset.name = name;
+  render(buttons, bar);
+  return bar;
 }
 
 /** A text in a file's name, safe on any system, as in app/page/export.py. @param {string} text */
@@ -44,7 +45,9 @@ export function mountSaving(page, onBoard) {
     const href = URL.createObjectURL(new Blob([text], { type: TYPES[kind] }));
     const { prompt = "", seed = 0 } = onBoard() ?? {};
     const { raced = `${slug(prompt) || "race"}-${seed}`, name } = bar.dataset;
-    make("a", { href, download: `photo-finish-${raced}-${name}.${kind}` }).click();
+    const link = document.createElement("a");
+    const download = `photo-finish-${raced}-${name}.${kind}`;
+    Object.assign(link, { href, download }).click();
     URL.revokeObjectURL(href);
   });
 }
@@ -154,14 +157,16 @@ function svgOfTable(table) {
 
 // The words of an element with the place of each, since a line may end between any two.
 /** @param {Element} element @returns {[string, DOMRect][]} */
-function wordsOf({ firstChild: text }) {
-  if (!text) return [];
-  return [...(text.textContent ?? "").matchAll(/\S+/g)].map(({ 0: word, index }) => {
-    const range = document.createRange();
-    range.setStart(text, index);
-    range.setEnd(text, index + word.length);
-    return [word, range.getBoundingClientRect()];
-  });
+function wordsOf({ childNodes }) {
+  const texts = [...childNodes].filter((node) => node instanceof Text);
+  return texts.flatMap((text) =>
+    [...text.data.matchAll(/\S+/g)].map(({ 0: word, index }) => {
+      const range = document.createRange();
+      range.setStart(text, index);
+      range.setEnd(text, index + word.length);
+      return /** @type {[string, DOMRect]} */ ([word, range.getBoundingClientRect()]);
+    }),
+  );
 }
 
 /** @param {number} width @param {number} height */

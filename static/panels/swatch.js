@@ -1,9 +1,9 @@
 // What codes look like decoded alone.
 
-import { make } from "../dom.js";
 import { swatchAt } from "../lanes/marks.js";
 import look from "../look.json" with { type: "json" };
 import { isKnown } from "../numbers.js";
+import { html } from "../vendor/lit-html.js";
 
 const atlas = { text: "", url: "" }; // the image of all swatches, and its address for styles
 
@@ -18,20 +18,25 @@ export function takeAtlas(text) {
   atlas.url = text && URL.createObjectURL(image);
 }
 
-// What a code looks like decoded alone, `side` pixels wide; an empty square where there is no
-// token.
-/** @param {number | null | undefined} token @param {number} codes @param {number} side */
+/**
+ * What a code looks like decoded alone, `side` pixels wide; an empty square where there is no
+ * token.
+ * @param {number | null | undefined} token @param {number} codes @param {number} side
+ */
 export function swatchOf(token, codes, side, mark = "") {
-  const swatch = make("i.swatch", { style: `width: ${side}px; height: ${side}px` });
-  if (mark) swatch.classList.add(mark);
-  if (!isKnown(token)) swatch.classList.add("nothing");
-  else if (atlas.url) {
-    const [column, row] = swatchAt(token);
-    const across = look.swatches.columns;
-    swatch.style.backgroundImage = `url("${atlas.url}")`;
-    swatch.style.backgroundSize = `${across * side}px ${Math.ceil(codes / across) * side}px`;
-    swatch.style.backgroundPosition = `${-column * side}px ${-row * side}px`;
-  }
-  swatch.title = isKnown(token) ? `token ${token}` : "no token";
-  return swatch;
+  const known = isKnown(token);
+  const size = `width: ${side}px; height: ${side}px;`;
+  const style = known && atlas.url ? size + imageOf(token, codes, side) : size;
+  const title = known ? `token ${token}` : "no token";
+  const names = ["swatch", mark, known ? "" : "nothing"].filter(Boolean).join(" ");
+  return html`<i class=${names} style=${style} title=${title}></i>`;
+}
+
+/** @param {number} token @param {number} codes @param {number} side */
+function imageOf(token, codes, side) {
+  const [column, row] = swatchAt(token);
+  const across = look.swatches.columns;
+  const size = `${across * side}px ${Math.ceil(codes / across) * side}px`;
+  const place = `${-column * side}px ${-row * side}px`;
+  return `background-image: url("${atlas.url}"); background-size: ${size}; background-position: ${place};`;
 }

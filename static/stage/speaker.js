@@ -1,7 +1,8 @@
 // The speaker's view: a window beside the stage with what the stage shows in words, what to say of
 // it, what comes next and how long the talk has taken.
 
-import { closest, finder, keep, kept, make, query, say, templateCopy } from "../dom.js";
+import { closest, finder, keep, kept, query, say, templateCopy } from "../dom.js";
+import { html, render } from "../vendor/lit-html.js";
 import { openChannel } from "./speaker_link.js";
 
 const STARTED = "photo-finish-talk"; // when the talk began, in milliseconds, as long as the window
@@ -60,10 +61,10 @@ export function mountSpeaker(root) {
     say(part("speaker-title"), title);
     say(part("speaker-say"), words);
     say(part("speaker-next"), next ? `Next: ${next}.` : "This is the last chapter.");
-    const text = lines.join("\n");
-    if (part("speaker-text").dataset.text === text) return;
-    part("speaker-text").dataset.text = text;
-    part("speaker-text").replaceChildren(...lines.map((line) => make("p", line)));
+    render(
+      lines.map((line) => html`<p>${line}</p>`),
+      part("speaker-text"),
+    );
   }
 
   function tick() {

@@ -1,7 +1,7 @@
 // The stage: the board alone on the screen, for a talk; with a strip of controls that hides itself,
 // and taps and swipes for those who have no keys.
 
-import { stepTarget } from "../controls/controls.js";
+import { stepTarget } from "../controls/instants.js";
 import { addressQuery, closest, query } from "../dom.js";
 import { hasRace, lanesOn } from "../trace/replay.js";
 

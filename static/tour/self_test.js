@@ -1,58 +1,73 @@
 // The tour's questions, one after another, each checked against what is chosen on the board.
 
-import { make } from "../dom.js";
+import { closest, query } from "../dom.js";
 import { hasRace } from "../trace/replay.js";
+import { html, nothing } from "../vendor/lit-html.js";
 
-/**
- * The questions as an element, which keeps how far its visitor has come.
- * @param {Question[]} questions @param {Board} board @returns {HTMLElement}
- */
-export function selfTest(questions, { state, go }) {
-  let at = 0;
-  let tried = false; // whether this question was answered wrongly
-  let right = 0; // at the first try
-  const ask = make("p.self-test-ask");
-  const verdict = make("p.self-test-verdict", { role: "status" });
-  const check = make("button.self-test-check", "Check", { type: "button", onclick: judge });
-  const next = make("button.self-test-next", { type: "button", onclick: move });
-  const element = make("div.self-test", ask, make("div", check, next), verdict);
+/** How far a visitor has come with the questions of a race. */
+export class SelfTest {
+  #questions;
+  #board;
+  #at = 0;
+  #tried = false; // whether this question was answered wrongly
+  #right = 0; // at the first try
+  #verdict = { mark: "", words: "" };
 
-  function judge() {
-    const answer = hasRace(state) ? questions[at].judge(state) : null;
-    if (!answer) return say("", "Choose a token in one of the pictures first.");
-    say(answer.right ? "right" : "wrong", `${answer.right ? "Right" : "No"}: ${answer.words}.`);
-    if (!answer.right) tried = true;
-    else {
-      right += Number(!tried);
-      check.hidden = true;
-      next.textContent = at + 1 < questions.length ? "Next question" : "How many?";
-      next.focus();
+  /** @param {Question[]} questions @param {Board} board */
+  constructor(questions, board) {
+    this.#questions = questions;
+    this.#board = board;
+  }
+
+  /** The question, and what was said to its answer. @param {() => void} redraw */
+  picture(redraw) {
+    const count = this.#questions.length;
+    const isOver = this.#at === count;
+    const { mark, words } = this.#verdict;
+    const after = this.#at + 1 < count ? "Next question" : "How many?";
+    const next = isOver ? "Begin again" : mark === "right" ? after : "Skip";
+    const ask = isOver
+      ? `${this.#right} of ${count} right at the first try.`
+      : `${this.#at + 1} of ${count}: ${this.#questions[this.#at].ask}`;
+    /** @param {() => void} act */
+    const then = (act) => (/** @type {Event} */ event) => {
+      const test = closest(event, ".self-test");
+      act.call(this);
+      redraw();
+      if (test && !test.contains(document.activeElement)) query(test, ".self-test-next").focus();
+    };
+    const check = html`<button class="self-test-check" type="button" @click=${then(this.#judge)}>
+      Check
+    </button>`;
+    return html`<div class="self-test" data-verdict=${mark}>
+      <p class="self-test-ask">${ask}</p>
+      <div>
+        ${isOver || mark === "right" ? nothing : check}
+        <button class="self-test-next" type="button" @click=${then(this.#move)}>${next}</button>
+      </div>
+      <p class="self-test-verdict" role="status">${words}</p>
+    </div>`;
+  }
+
+  #judge() {
+    const { state } = this.#board;
+    const answer = hasRace(state) ? this.#questions[this.#at].judge(state) : null;
+    if (!answer) {
+      this.#verdict = { mark: "", words: "Choose a token in one of the pictures first." };
+    } else if (answer.right) {
+      this.#verdict = { mark: "right", words: `Right: ${answer.words}.` };
+      this.#right += Number(!this.#tried);
+    } else {
+      this.#verdict = { mark: "wrong", words: `No: ${answer.words}.` };
+      this.#tried = true;
     }
   }
 
-  /** @param {string} mark @param {string} words */
-  function say(mark, words) {
-    element.dataset.verdict = mark;
-    verdict.textContent = words;
+  #move() {
+    this.#at = this.#at < this.#questions.length ? this.#at + 1 : 0;
+    if (!this.#at) this.#right = 0;
+    this.#tried = false;
+    this.#verdict = { mark: "", words: "" };
+    this.#board.go({ cell: null });
   }
-
-  function move() {
-    at = at < questions.length ? at + 1 : 0;
-    if (!at) right = 0;
-    tried = false;
-    go({ cell: null });
-    draw();
-  }
-
-  function draw() {
-    const isOver = at === questions.length;
-    ask.textContent = isOver
-      ? `${right} of ${questions.length} right at the first try.`
-      : `${at + 1} of ${questions.length}: ${questions[at].ask}`;
-    check.hidden = isOver;
-    next.textContent = isOver ? "Begin again" : "Skip";
-    say("", "");
-  }
-  draw();
-  return element;
 }

@@ -100,9 +100,20 @@ interface Found {
 interface Tour extends Found {
   at: number;
   phase: number;
+  share: number; // of the way to p that the visitor has moved the chapter's q
   race: string | undefined; // the id of the race that it is about
   before: Before;
   isRoute: boolean; // whether it has the chapters of a route alone
+}
+/** What a chapter's buttons do, and what it shows beside its own text. */
+interface TourActs {
+  show(at: number): void;
+  leave(): void;
+  replay(): void;
+  moveShare(share: number): void;
+  ask(questions: Question[]): unknown;
+  tries: Try[];
+  fourLanes: Node;
 }
 interface Before {
   race: string | undefined;

@@ -143,6 +143,9 @@ export function instantAt({ lanes, snapshot: { apart } }, clock, seconds) {
 export const lanesOn = ({ race, hidden }) =>
   race.lanes.map((_, i) => i).filter((i) => !hidden.has(i));
 
+/** The lanes that are not hidden. @param {Pick<Raced, "race" | "hidden">} state */
+export const shownLanes = (state) => lanesOn(state).map((i) => state.race.lanes[i]);
+
 /**
  * Whether an instant lies in the first half of the time from a lane's k-th step to its next, and
  * that time is not shorter than `least`.
@@ -202,7 +205,7 @@ const endsAt = ({ race, clock }, views) =>
  * @param {Pick<Raced, "race" | "hidden">} state @param {Lane} lane @returns {Places}
  */
 export function placesOf(state, lane) {
-  const shown = lanesOn(state).map((i) => state.race.lanes[i]);
+  const shown = shownLanes(state);
   /** @param {Clock} clock */
   const placeOn = (clock) => {
     const before = shown.filter((other) => other[clock] < lane[clock]);

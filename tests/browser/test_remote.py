@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import Request, Route, expect
 
+from app.api import remotes
 from tests.browser.acts import PATIENCE, key, prompted, wide
+
+
+@pytest.fixture(autouse=True)
+def patient_stage(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A press waits as long as these pages take. They share the few connections that a browser has
+    for one server, and the phone's press holds one of them."""
+    monkeypatch.setattr(remotes, "HEARD_SECONDS", PATIENCE / 1000)
 
 
 def test_a_phone_turns_the_stage_and_hears_when_it_has_gone(recorded_url, open_page) -> None:

@@ -52,6 +52,21 @@ def test_data_becomes_a_constant_once(modules) -> None:
     assert text.index("const look") < text.index("const a")
 
 
+def test_a_vendored_module_keeps_its_names_to_itself(tmp_path) -> None:
+    (tmp_path / "vendor").mkdir()
+    vendored = tmp_path / "vendor" / "lib.js"
+    (tmp_path / "main.js").write_text(
+        'import { draw } from "./vendor/lib.js";\n\nconst t = draw();\n'
+    )
+    vendored.write_text("const t=2,i=()=>t;export{i as draw,t as $two};\n")
+    text = bundle(tmp_path, "main.js")
+    assert text.startswith("const { draw, $two } = (() => {\nconst t=2")
+    assert text.count("const t = draw();") == 1
+    vendored.write_text("export const draw=1;")
+    with pytest.raises(ModuleError, match=r"vendor/lib\.js has a form that cannot be joined"):
+        bundle(tmp_path, "main.js")
+
+
 @pytest.mark.parametrize(
     ("main", "others", "words"),
     [
@@ -92,6 +107,9 @@ def test_nothing_of_the_board_is_left_out() -> None:
     definition = r"(?:async )?(?:function|class|const)"
     for path in STATIC.rglob("*.js"):
         text = path.read_text("utf-8")
+        if path.parent.name == "vendor":
+            assert text[: text.index("export{")] in whole
+            continue
         for name in re.findall(rf"^(?:export )?{definition} (\w+)", text, re.M):
             assert re.search(rf"^{definition} {name}\b", whole, re.M), (path.name, name)
     sheets = {str(path.relative_to(STATIC)) for path in STATIC.rglob("*.css")}

@@ -5,7 +5,7 @@ import test from "node:test";
 
 import { Playback } from "../../../static/board/playback.js";
 import { applyChange, newState, remodel } from "../../../static/board/state.js";
-import { isAtEnd, sameInstant } from "../../../static/controls/controls.js";
+import { isAtEnd, sameInstant } from "../../../static/controls/instants.js";
 import { readMoment, writeMoment } from "../../../static/controls/moment.js";
 import { DID } from "../../../static/trace/explain.js";
 import { CLOCKS, lengthOf, stepsShown } from "../../../static/trace/replay.js";

@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import * as controls from "../../../static/controls/controls.js";
+import { sideBySide } from "../../../static/controls/flags.js";
+import * as instants from "../../../static/controls/instants.js";
 import * as keys from "../../../static/controls/keys.js";
 import { DID } from "../../../static/trace/explain.js";
 import { clockOf } from "../../../static/trace/replay.js";
@@ -28,7 +29,7 @@ function stateOf({ hidden = [], ...change } = {}) {
 }
 
 const walk = (back, times, change) =>
-  times.map((t) => controls.stepTarget({ ...stateOf(change), t }, back));
+  times.map((t) => instants.stepTarget({ ...stateOf(change), t }, back));
 
 test("a step goes to the next event of any lane", () => {
   const times = [0, 0.00004, 0.00005, 0.00007, 0.00014, 0.00016];
@@ -54,12 +55,12 @@ test("by passes all lanes go to the next pass", () => {
 
 test("finishes are gone to one by one", () => {
   const targets = (back) =>
-    [0, 0.00014, 0.00016].map((t) => controls.finishTarget({ ...stateOf(), t }, back));
+    [0, 0.00014, 0.00016].map((t) => instants.finishTarget({ ...stateOf(), t }, back));
   assert.deepEqual(targets(false), [0.00014, 0.00016, 0.00016]);
   assert.deepEqual(targets(true), [0, 0, 0.00014]);
   const alone = { hidden: [1], t: 0 };
   assert.equal(
-    controls.finishTarget(stateOf(alone), false),
+    instants.finishTarget(stateOf(alone), false),
     0.00016,
     "of the lanes that are shown",
   );
@@ -72,7 +73,7 @@ test("the other clock shows the same instant of the lane in question", () => {
     [0.0001, { lane: 1, cell: 0 }, 1],
     [0.00016, null, 4],
   ]) {
-    assert.equal(controls.sameInstant(stateOf({ t, cell }), "passes"), passes);
+    assert.equal(instants.sameInstant(stateOf({ t, cell }), "passes"), passes);
   }
 });
 
@@ -107,13 +108,13 @@ test("keys typed into a field are not the board's", () => {
 });
 
 test("a recording lasts about eight seconds, and never runs faster than it did", () => {
-  const speeds = [0.5, 1.6, 2.3, 4, 9, 90].map(controls.watchable);
+  const speeds = [0.5, 1.6, 2.3, 4, 9, 90].map(instants.watchable);
   assert.deepEqual(speeds, [0.05, 0.25, 0.25, 0.5, 1, 1]);
 });
 
 test("flags stand side by side, near their places and inside the scrubber", () => {
-  assert.deepEqual(controls.sideBySide([0, 100, 200], 400), [0, 100, 200]);
-  assert.deepEqual(controls.sideBySide([100, 101, 103, 300], 400), [100, 116, 132, 300]);
-  assert.deepEqual(controls.sideBySide([390, 399, 400], 400), [352, 368, 384]);
-  assert.deepEqual(controls.sideBySide([100, 101, 399], 400, 25), [100, 125, 375]);
+  assert.deepEqual(sideBySide([0, 100, 200], 400), [0, 100, 200]);
+  assert.deepEqual(sideBySide([100, 101, 103, 300], 400), [100, 116, 132, 300]);
+  assert.deepEqual(sideBySide([390, 399, 400], 400), [352, 368, 384]);
+  assert.deepEqual(sideBySide([100, 101, 399], 400, 25), [100, 125, 375]);
 });

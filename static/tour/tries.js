@@ -1,0 +1,48 @@
+// What the tour's last page offers to try. A board without a form has only some of it.
+
+import { askForPrompt } from "../controls/prompt_dialog.js";
+import { query } from "../dom.js";
+
+const BEYOND = ["gsd", "gsd:G=50"]; // lanes to try: the paper's group, and one five times as large
+
+/**
+ * @param {HTMLElement} root @param {Board} board
+ * @param {() => void} leave puts back what was there before the tour
+ * @param {(change: Change) => void} end ends the tour at this instant
+ * @returns {Try[]}
+ */
+export const triesOf = (root, { state, go }, leave, end) => [
+  {
+    title: "Race a prompt of your own",
+    words: "Type what you like beside Race, and press it.",
+    needs: "#prompt",
+    act: () => {
+      leave();
+      askForPrompt(query(root, ".board"), state.present);
+    },
+  },
+  {
+    title: "Fill in a part of this picture",
+    words: "Paint over some of it, change the prompt if you like, and race.",
+    needs: ".lane:not([hidden]) .fill:not([hidden])",
+    act: () => {
+      end({ present: false });
+      query(root, ".lane:not([hidden]) .fill").click();
+    },
+  },
+  {
+    title: "Move to a large GPU",
+    words: "The same race by another machine's seconds: who wins there?",
+    act: () => go({ clock: "modelled", costs: { ...state.costs, preset: "large" }, live: true }),
+  },
+  {
+    title: "Race GSD against itself",
+    words: "Groups of 50 tokens beside the paper's 10: fewer passes, and a larger shift?",
+    needs: "#race",
+    act: () => {
+      end({});
+      document.dispatchEvent(new CustomEvent("photo-finish-lanes", { detail: BEYOND }));
+      setTimeout(() => query(document, "#race").click());
+    },
+  },
+];
