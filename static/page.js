@@ -3,9 +3,10 @@
 
 import { mountBets } from "./board/bet.js";
 import { MountedBoard } from "./board/board.js";
-import { mountEarlier } from "./board/earlier.js";
 import { isPair } from "./board/pair.js";
+import { mountRacesList } from "./board/races_list.js";
 import { addressOf } from "./controls/moment.js";
+import { mountShare } from "./controls/share.js";
 import { keep, kept, markOpened, query, queryAll, windowHeight } from "./dom.js";
 import { mountDropping } from "./form/drop.js";
 import { mountFilling } from "./form/filling.js";
@@ -174,7 +175,6 @@ class Page {
       this.#reveal();
     }
     for (const part of queryAll(document, RESTING)) part.inert = on || pair;
-    query(this.#element, ".film").hidden = pair;
     const { asked } = this.#races;
     if (pair || !isOver(race) || id === this.#over || (id === asked.race && asked.more)) return;
     this.#over = id;
@@ -229,15 +229,9 @@ class Page {
   #joinParts() {
     watchCharts();
     mountSaving(document, () => this.#board.state.race?.snapshot);
-    // Its click makes a film; the file is offered below, for another click.
-    query(this.#element, ".film").addEventListener("click", () => {
-      const section = query(document, "#export > button");
-      if (!section.classList.contains("open")) section.click();
-      section.scrollIntoView();
-      this.#trigger("film");
-    });
+    mountShare(query(this.#element, ".share"), query(document, "#share"), this.#board);
     mountRemote(this.#element, this.#board, this.#root);
-    mountEarlier(this.#element, this.#board, (race) => this.#races.give(race));
+    mountRacesList(this.#element, this.#board, this.#props.recordings, this.#races);
     mountBets(this.#element, this.#board, this.#isGuestOf, async ({ race, lane }) => {
       const options = { method: "POST", body: JSON.stringify({ voter: voter(), lane }) };
       const answer = await fetch(`${this.#root}/races/${race}/bets`, options).catch(() => null);

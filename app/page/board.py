@@ -16,7 +16,7 @@ from visualize.assets import markup, script
 MOUNT_JS = """
 const root = new URL(".", document.baseURI).href.slice(0, -1);
 import(root + props.script).then(({ mountPage }) => {
-  mountPage(element, props, trigger, watch, root); // "use" "fill" "show" "over" "film"
+  mountPage(element, props, trigger, watch, root); // "use" "fill" "show" "over"
 });
 """
 
@@ -47,6 +47,7 @@ def board_of(races: Races, script: PageFile, recorded: dict[str, PageFile]) -> g
         script=script.path,
         waiting=races.waiting_board().wire(),
         recorded={name: file.path for name, file in recorded.items()},
+        recordings=races.recorded.listed(),
         opening=races.recorded.first,
         tours=races.recorded.tours,
         fillable=races.pool.fillable(),

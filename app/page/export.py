@@ -1,4 +1,4 @@
-"""Export of a finished race as a file."""
+"""What a visitor takes away of a race: links to it, and files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import gradio as gr
 
 from app.api.visitor import session_of
-from app.page.form import PRIVATE, QUIET, unchecked
+from app.page.form import PRIVATE, unchecked
 from app.races.races import Races, user_error
 from app.settings import SETTINGS
 from app.workers.between_steps import BETWEEN_STEPS
@@ -28,30 +28,31 @@ from visualize.pictures.recorded_race import RecordedRace
 SPEEDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 FILMS = {"MP4": FilmFormat.MP4, "GIF": FilmFormat.GIF, "WebP": FilmFormat.WEBP}
 # Every kind of file, with its suffix.
-KINDS = {
+KINDS = {name: f".{name.lower()}" for name in FILMS} | {
+    "PNG of this instant": ".png",
+    "Standalone HTML": ".html",
     "Trace": ".json",
     "CSV of the steps": ".csv",
-    "Standalone HTML": ".html",
-    "PNG of this instant": ".png",
-} | {name: f".{name.lower()}" for name in FILMS}
+}
 PICTURES = ("PNG of this instant", *FILMS)  # which show what the board shows
-# The race on the board, and the board's state as the last input.
-INSTANT_JS = """(_, kind, speed) => {
+# The race on the board, the board's speed, and what the board shows.
+INSTANT_JS = """(_, kind) => {
   const { race, clock, t, seconds, layer, shown } =
     document.querySelector("#board .board").dataset;
   const [by, at] = clock === "modelled" ? ["seconds", seconds] : [clock, t]; // what is measured
   const lanes = shown ? shown.split(",").map(Number) : [];
   const dark = document.body.classList.contains("dark");
+  const speed = Number(document.querySelector("#board .speed").value);
   return [race, kind, speed, { clock: by, t: Number(at), layer, lanes, dark }];
 }"""
-# The same for a film, from a press beside the verdict.
-FILM_JS = f"""(race) =>
-  ({INSTANT_JS})(race, "MP4", Number(document.querySelector("#board .speed").value))"""
-SEEN_JS = "() => document.querySelector('#export-file').scrollIntoView({ block: 'center' })"
-SPEED_JS = """(kind) => [kind, Number(document.querySelector("#board .speed").value)]"""
+LINKS = """<div class="share-links">
+<button type="button" class="moment">Copy a link to this moment<span role="status"></span></button>
+<button type="button" class="send" hidden>Send a link to it<span role="status"></span></button>
+<button type="button" class="embed">Copy the code that embeds it<span role="status"></span></button>
+</div>"""
 FOLLOWS = (
     "A PNG and a film show what the board shows: its lanes, its layer and its clock, light or dark"
-    " as the page, on a slide of 16:9."
+    " as the page, on a slide of 16:9. A film plays at the board's speed."
 )
 
 
@@ -149,23 +150,28 @@ def make_file(
             raise SettingError(str(error)) from error
 
 
-def export_section(races: Races, on_board: gr.Textbox, board: gr.HTML) -> None:
-    """`board` asks for a film of its race, at its speed, by its event "film"."""
-    gr.HTML(f"<p>{FOLLOWS}</p>", apply_default_css=False)
+def share_menu(races: Races, on_board: gr.Textbox) -> None:
+    """The menu of the board's Share button: links to what the board shows, and files of its race.
+    static/controls/share.js opens it."""
+    with gr.Column(elem_id="share"):
+        gr.HTML(LINKS, apply_default_css=False)
+        with gr.Column(elem_id="export"):
+            _files(races, on_board)
+
+
+def _files(races: Races, on_board: gr.Textbox) -> None:
     with gr.Row(elem_id="making"):
         kinds = list(KINDS)
         kind = gr.Dropdown(
-            kinds, value="Trace", label="Kind of file", min_width=180, elem_id="take-kind"
+            kinds, value="MP4", label="Kind of file", min_width=180, elem_id="take-kind"
         )
-        speeds = [(f"{speed:g}x", speed) for speed in SPEEDS]
-        speed = gr.Dropdown(
-            speeds, value=1.0, label="Speed", visible=False, min_width=120, elem_id="take-speed"
-        )
-        button = gr.Button("Make the file", scale=0, min_width=120, elem_id="make")
+        button = gr.Button("Make the file", scale=0, min_width=140, elem_id="make")
+    gr.HTML(f"<p>{FOLLOWS}</p>", apply_default_css=False)
     file = gr.File(
         label="Your file", visible=False, interactive=False, height=130, elem_id="export-file"
     )
-    instant = gr.JSON(visible=False)
+    # places for what the board's element says
+    speed, instant = gr.Number(visible=False), gr.JSON(visible=False)
     bar = gr.Progress()  # gradio finds it as the default of an argument
     inputs = [on_board, *(unchecked(component) for component in (kind, speed, instant))]
 
@@ -192,15 +198,6 @@ def export_section(races: Races, on_board: gr.Textbox, board: gr.HTML) -> None:
             path.write_bytes(data)
             yield gr.update(value=str(path), visible=True)
 
-    def show_speed(kind: Any, shown: Any) -> dict[str, Any]:
-        """Of a film, at first the speed at which the board plays."""
-        update: dict[str, Any] = gr.update(visible=kind in list(FILMS))
-        return update | ({"value": shown} if shown in SPEEDS else {})
-
-    kind.change(show_speed, [kind, speed], speed, js=SPEED_JS, **QUIET)
     empty = gr.update(visible=True, value=None)
     emptied = button.click(lambda: empty, None, file, queue=False, **PRIVATE)
-    filmed = board.film(lambda: empty, None, file, queue=False, **PRIVATE)
-    writes = PRIVATE | {"concurrency_limit": 1}
-    emptied.then(write_file, inputs, file, js=INSTANT_JS, **writes)
-    filmed.then(write_file, inputs, file, js=FILM_JS, **writes).then(js=SEEN_JS, **PRIVATE)
+    emptied.then(write_file, inputs, file, js=INSTANT_JS, concurrency_limit=1, **PRIVATE)

@@ -106,7 +106,7 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
         reading = gr.HTML(elem_id="reading", apply_default_css=False)
         infilling = fill_in(pool)
         with gr.Column(elem_id="settings"):
-            chosen, file, own, copy, link = _sources(races)
+            file, own, copy, link = _sources()
             form = _settings(races, prompt, seed, infilling, tried, classes)
             drawn = any_prompt.click(
                 partial(_surprise, races.pool), form.component("model"), prompt, **QUIET
@@ -128,17 +128,15 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
         # another: a hall of visitors may open a link at once.
         at_once: dict[str, Any] = {"concurrency_limit": None, "show_progress": "hidden"}
         options = at_once | {"api_name": "board", "api_visibility": "undocumented"}
-        # Once a race begins or a file is opened, no recorded race is on the board, and what the
-        # notice said of a link or of the page's model has been read. Gradio clears both before it
-        # calls what follows only if that is said first.
+        # Once a race begins or a file is opened, what the notice said of a link or of the page's
+        # model has been read. Gradio clears it before it calls what follows only if that is said
+        # first.
         begins = [*starts, file.upload]
-        gr.on(begins, None, None, [chosen, notice, reading], js="() => [null, '', '']", **PRIVATE)
+        gr.on(begins, None, None, [notice, reading], js="() => ['', '']", **PRIVATE)
         gr.on(starts, events.race, form.components, board, js=ASKED_JS, **options)
         api.mount()
         stop.click(events.stop, race_and_key, None, queue=False, js=OWN_JS, **PRIVATE)
         opens = PRIVATE | at_once
-        # `input` would also fire when the field is left
-        chosen.select(events.show, chosen, board, api_name="recorded", **opens)
         file.upload(events.open_file, file, board, api_name="open", **QUIET)
         brought = [own, form.component("model")]
         reads = PRIVATE | {"api_name": "own_picture", "concurrency_limit": 1}
@@ -153,7 +151,7 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
         fields = form.components
         filled = loaded.then(None, [answer, *fields], fields, js=links.fill_js, **PRIVATE)
         filled.then(None, answer, None, js=OPEN_JS, **PRIVATE)
-        results_panel(races, chosen, board, race_and_key)
+        results_panel(races, board, race_and_key)
 
         demo.unload(events.leave)
     # Of all events: at the end of a race that they watch, all pages ask for four things at once.
@@ -277,24 +275,19 @@ def _settings(
     return form
 
 
-def _sources(
-    races: Races,
-) -> tuple[gr.Dropdown, gr.UploadButton, gr.UploadButton, gr.Button, gr.Textbox]:
-    """The recorded races, a visitor's trace and picture, and a link to the form."""
+def _sources() -> tuple[gr.UploadButton, gr.UploadButton, gr.Button, gr.Textbox]:
+    """A visitor's trace and picture, and a link to the form."""
     with gr.Row(elem_id="bring"):
-        gr.HTML(
-            "<p>Or watch a recording:</p>", elem_id="or", min_width=150, apply_default_css=False
-        )
-        titles = [(title, name) for name, title in races.recorded.titles.items()]
-        plain: dict[str, Any] = {"container": False, "min_width": 260}
-        chosen = gr.Dropdown(
-            titles, value=races.recorded.first, label="Recorded races", elem_id="recorded", **plain
-        )
         small: dict[str, Any] = {"size": "sm", "scale": 0}
         file = gr.UploadButton("Open a trace", min_width=130, elem_id="open", **small)
         own = gr.UploadButton("Fill in your picture", min_width=170, elem_id="own", **small)
         copy = gr.Button("Copy link to these settings", min_width=210, elem_id="copy", **small)
         link = gr.Textbox(
-            label="A link to these settings", visible=False, max_lines=1, elem_id="link", **plain
+            label="A link to these settings",
+            visible=False,
+            max_lines=1,
+            elem_id="link",
+            container=False,
+            min_width=260,
         )
-    return unchecked(chosen), file, own, copy, link
+    return file, own, copy, link

@@ -1,5 +1,5 @@
 """Below the board: figures of the finished race, what speed costs, what other rules would have
-accepted, and files to export."""
+accepted. And the menu of its Share button."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import gradio as gr
 
 from app.api.visitor import session_of
-from app.page.export import export_section
+from app.page.export import share_menu
 from app.page.form import OWN_JS, QUIET, unfolding
 from app.page.seeds import seeds_section
 from app.page.sweep import figure_text, sweep_section
@@ -22,10 +22,7 @@ from visualize.figures.figures import Figure
 from visualize.figures.quality import about, quality_figures, stored
 
 
-def results_panel(
-    races: Races, recorded: gr.Dropdown, board: gr.HTML, race_and_key: list[Any]
-) -> None:
-    """`recorded` is the list of races to choose from: the race that is over is put into it."""
+def results_panel(races: Races, board: gr.HTML, race_and_key: list[Any]) -> None:
     shown = gr.State("")  # the id of the race that all of it is about
     with gr.Accordion("What decided it", open=False, elem_id="decided") as decided:
         _draw_unfolded(races, shown, decided, _figures)
@@ -37,28 +34,21 @@ def results_panel(
         _draw_unfolded(races, shown, cost, _cost)
     with gr.Accordion("What if", open=False, elem_id="whatif") as section:
         choices = what_if_section(races, shown, section)
-    with gr.Accordion("Export", open=False, elem_id="export"):
-        export_section(races, race_and_key[0], board)
+    share_menu(races, race_and_key[0])
 
     def update(race_id: Any, key: Any, request: gr.Request) -> list[Any]:
         session = session_of(request)
-        race, titles = races.find(race_id, session, key), races.choices(session)
+        race = races.find(race_id, session, key)
         trace = race.recording.trace if isinstance(race, StoredRace) else None
         lanes = [] if trace is None else lane_choices(trace)
         with BETWEEN_STEPS.work():
             lane, rule = (None, gr.skip()) if trace is None else opening(trace)
-        known = race_id if race_id in [name for _, name in titles] else None
-        return [
-            race_id,
-            gr.update(choices=lanes, value=lane),
-            rule,
-            gr.update(choices=titles, value=known),
-        ]
+        return [race_id, gr.update(choices=lanes, value=lane), rule]
 
     # Two races may follow each other at once: then the later one is shown. All pages that watch a
     # race ask when it is over, and none waits for another.
     last = {"js": OWN_JS, "trigger_mode": "always_last", "concurrency_limit": None}
-    board.over(update, race_and_key, [shown, *choices, recorded], **last, **QUIET)
+    board.over(update, race_and_key, [shown, *choices], **last, **QUIET)
 
 
 def _draw_unfolded(

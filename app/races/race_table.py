@@ -120,13 +120,6 @@ class RaceTable:
             races = self._races_of(visitor)
             return next((race for race in races if isinstance(race, LiveRace)), None)
 
-    def last(self, visitor: str) -> StoredRace | None:
-        """The visitor's last own race that is over."""
-        with self._lock:
-            races = self._races_of(visitor)
-            own = (race for race in races if isinstance(race, StoredRace) and race.raced_here)
-            return next(own, None)
-
     def leave(self, visitor: str) -> None:
         """The visitor's page is gone."""
         with self._lock:

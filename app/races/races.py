@@ -207,13 +207,6 @@ class Races:
         """The visitor's page is gone: its races are kept for a while, for when it comes back."""
         self._table.leave(session)
 
-    def choices(self, session: str) -> list[tuple[str, str]]:
-        """The races that a visitor can choose from: titles and ids."""
-        recorded = [(title, name) for name, title in self.recorded.titles.items()]
-        if own := self._table.last(session):
-            return [(f"Your last race: {own.recording.trace.header.prompt}", own.id), *recorded]
-        return recorded
-
     def _give_way(self, session: str, race: LiveRace | StoredRace) -> None:
         """Stops the visitor's race in progress where `race`, which the board is to show, is another
         one."""

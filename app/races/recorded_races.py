@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 from pathlib import Path
+from typing import Any
 
 from app.races.race_table import StoredRace
 from visualize.board.snapshot import Snapshot
@@ -34,6 +35,13 @@ class RecordedRaces:
         self.first = next((x for x in self.titles if x not in {TOUR, ROWS, *parts}), None)
         self.race = functools.cache(self._race)
         self.replay = functools.cache(self._replay)
+
+    def listed(self) -> list[dict[str, Any]]:
+        """Return what a list of races says of each: its id, its title and its seed."""
+        return [
+            {"id": name, "title": title, "seed": self.headers[name]["seed"]}
+            for name, title in self.titles.items()
+        ]
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and name in self._texts

@@ -2,7 +2,7 @@
 // through time, and draws it.
 
 import { bindControls } from "../controls/controls.js";
-import { bindSharing, isLinked, readMoment } from "../controls/moment.js";
+import { isLinked, readMoment } from "../controls/moment.js";
 import { addressQuery, attribute, finder, query, windowHeight } from "../dom.js";
 import { makeCards } from "../lanes/cards.js";
 import { lastOf } from "../numbers.js";
@@ -66,7 +66,6 @@ export class MountedBoard {
     this.#tour = new MountedTour(root, this);
     const theme = new MutationObserver(() => this.#refresh());
     theme.observe(document.body, { attributeFilter: ["class"] });
-    bindSharing(this.#part, this.state);
     mountStage(this.#frame, this, this.#tour);
     answerMessages(this);
     mountSpeakerLink(this, this.#tour);

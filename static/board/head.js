@@ -63,7 +63,6 @@ export function drawHead(board, state) {
     shown: lanesOn(state).join(), // for exports
   };
   for (const [name, value] of Object.entries(values)) attribute(board, "data-" + name, value);
-  for (const name of ["moment", "embed"]) part(name).hidden = !race.snapshot.link;
   part("no-lanes").hidden = lanes.length > 0;
   const seconds = clock === "seconds" ? t : sameInstant(state, "seconds");
   attribute(board, "data-seconds", seconds); // for exports, which have no modelled clock
@@ -86,7 +85,6 @@ export function drawHead(board, state) {
   else say(part("pace"), live ? going : "");
   part("pace").classList.toggle("outcome", done);
   part("ended").hidden = !done || !state.t;
-  part("share").hidden = !race.snapshot.link;
   say(part("note"), note);
   part("note").hidden = !note;
 }

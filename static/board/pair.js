@@ -2,6 +2,8 @@
 
 import { picturesOf } from "../trace/updates.js";
 
+const TWO_MACHINES =
+  "A and B ran on different machines: their passes compare, their seconds do not.";
 const LANES = 4; // lanes of each race: on a stage eight stand in two rows, and each has a key
 
 /** Whether a race on the board is two: no other id has this sign. @param {Snapshot} race */
@@ -11,16 +13,18 @@ export const isPair = ({ id = "" }) => id.includes("+");
 const isFinished = ({ state }) => state === "finished";
 
 /**
- * Whether two races can share a board: the same model's pictures of one grid, drawn on one machine,
- * of which each has a lane that finished.
+ * Why two races cannot share a board; "" if they can: the same model's pictures of one grid, of
+ * which each has a lane that finished. Those of two machines compare by passes alone.
  * @param {Snapshot} a @param {Snapshot} b
  */
-export function canPair(a, b) {
+export function whyApart(a, b) {
   /** @param {Snapshot} race */
-  const facts = ({ model, machine, apart, grid, cells, codes, infilling }) =>
-    JSON.stringify([model, machine, apart, grid, cells, codes, infilling?.known]);
-  const finished = [a, b].every(({ lanes }) => lanes.some(isFinished));
-  return finished && a.id !== b.id && facts(a) === facts(b);
+  const facts = ({ grid, cells, codes, infilling }) =>
+    JSON.stringify([grid, cells, codes, infilling?.known]);
+  if (a.model !== b.model) return "Another model";
+  if (facts(a) !== facts(b)) return "Other tokens are drawn";
+  if (![a, b].every(({ lanes }) => lanes.some(isFinished))) return "No lane finished";
+  return "";
 }
 
 /**
@@ -36,7 +40,9 @@ export function pairOf(a, b, titles) {
     id: `${a.id}+${b.id}`,
     link: "",
     state: "finished",
-    note: "",
+    note: a.machine === b.machine ? "" : TWO_MACHINES,
+    machine: a.machine === b.machine ? a.machine : "two machines",
+    elsewhere: false,
     recorded: false,
     bets: [],
     prompt: `A: ${a.prompt}, seed ${a.seed}. B: ${b.prompt}, seed ${b.seed}.`,

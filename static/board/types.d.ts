@@ -108,6 +108,14 @@ interface State {
   inside: boolean; // whether all controls are shown, and not the first screen
   spread: boolean; // whether the first screen shows all lanes' pictures
 }
+/** What the list of races says of one, and the race itself once the browser has it. */
+interface Listed {
+  id: string;
+  title: string;
+  seed: number;
+  words?: string; // how it came out
+  race?: Shown;
+}
 /** The state while there is a race on the board. */
 type Raced = State & { race: Race };
 /** What `go` takes; {lane, step} is the instant at which that lane has made so many steps. */

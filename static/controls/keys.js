@@ -58,6 +58,10 @@ export function isResting(event) {
   return event.defaultPrevented || (character && !charactersAct());
 }
 
+/** Whether a dialog or a menu lies over the page, whose keys it takes. */
+export const isCovered = () =>
+  document.querySelector("dialog[open], [popover=auto]:popover-open") !== null;
+
 /**
  * Has the keys do what the board's controls do.
  * @param {Board} board @param {HTMLInputElement} scrub @param {Acts} acts
@@ -104,7 +108,7 @@ export function bindKeys({ state, go }, scrub, acts) {
   document.addEventListener("keydown", (event) => {
     if (isResting(event) || !hasRace(state) || isTyped(event, scrub)) return;
     const name = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-    if (name !== "?" && document.querySelector("dialog[open]")) return;
+    if (name !== "?" && isCovered()) return;
     const move = MOVES[name];
     const number = Number(/^(?:Digit|Numpad)(\d)$/.exec(event.code)?.[1]); // shifted, too
     const focused = queryAll(document, ".lane canvas").findIndex(

@@ -1,11 +1,9 @@
 // A race, and a moment of it, as a link: its settings' query (which the page sends with it), its
 // id, and what of it is on the board.
 
-import { query } from "../dom.js";
 import { LAYERS } from "../trace/layers.js";
 import { fitCosts, presetsOf } from "../trace/modelled_clock.js";
-import { outcomeOf } from "../panels/results.js";
-import { CLOCKS, clockAt, hasRace, isOver, lanesOn, stepAt } from "../trace/replay.js";
+import { CLOCKS, clockAt, isOver, lanesOn, stepAt } from "../trace/replay.js";
 import { isAtEnd, stepOf } from "./instants.js";
 
 const LARGEST_COST = 1; // second of a cost, as the panel's sliders have it
@@ -127,89 +125,4 @@ export function readMoment(asked, { snapshot, lanes, cells }) {
     change.playing = false;
   }
   return change;
-}
-
-/**
- * Has the buttons of a race's links hand them out: to a moment, to share, and to embed.
- * @param {Card["part"]} part of the board @param {State} state
- */
-export function bindSharing(part, state) {
-  /** @param {string} name @param {(button: HTMLElement, state: Raced) => unknown} act */
-  const bind = (name, act) =>
-    part(name).addEventListener("click", () => hasRace(state) && act(part(name), state));
-  bind("moment", (button, raced) => copyLink(button, writeMoment(raced)));
-  bind("embed", (button, raced) => copyEmbed(button, raced));
-  bind("share", (button, raced) => {
-    const { prompt } = raced.race.snapshot;
-    return shareLink(button, `${prompt}. ${outcomeOf(raced)}`, writeMoment(raced));
-  });
-}
-
-/**
- * Hands a link to what the browser shares with, or copies it where there is no such thing.
- * @param {HTMLElement} button which says what has been done @param {string} text
- * @param {string} moment the link's query
- */
-async function shareLink(button, text, moment) {
-  const shared = { title: "Photo Finish", text, url: linkTo(moment) };
-  if (!navigator.canShare?.(shared)) return copyLink(button, moment);
-  await navigator.share(shared).catch(() => {}); // the visitor may think better of it
-}
-
-/** @param {string} moment a link's query */
-const linkTo = (moment) => location.origin + location.pathname + moment;
-
-/**
- * A frame for another page that shows the board alone, at the same moment. It starts no race.
- * @param {string} prompt @param {string} moment the link's query
- */
-export function embedOf(prompt, moment) {
-  const frame = document.createElement("iframe");
-  const attributes = {
-    title: `Photo Finish: ${prompt}`,
-    src: linkTo(`${moment.replace("&go=1", "")}&embed=1`),
-    width: "960",
-    height: "640",
-    loading: "lazy",
-    allow: "fullscreen; clipboard-write",
-    style: "border: 0; max-width: 100%",
-  };
-  for (const [name, value] of Object.entries(attributes)) frame.setAttribute(name, value);
-  return frame.outerHTML;
-}
-
-/**
- * Copies the text of an embedded board, or shows it where the browser does not let it be copied.
- * @param {HTMLElement} button which says what has been done @param {Raced} state
- */
-async function copyEmbed(button, state) {
-  const text = embedOf(state.race.snapshot.prompt, writeMoment(state));
-  if (await copied(text)) sayOn(button, "Copied");
-  else prompt("The embedded board, to copy:", text);
-}
-
-/** Copies a text. Returns whether the browser let it. @param {string} text */
-const copied = async (text) =>
-  navigator.clipboard?.writeText(text).then(
-    () => true,
-    () => false,
-  );
-
-/** Says on a button what has been done. @param {HTMLElement} button @param {string} text */
-function sayOn(button, text) {
-  const words = query(button, "span");
-  words.textContent = text;
-  setTimeout(() => (words.textContent = ""), 2000);
-}
-
-/**
- * Copies a link, or makes it the page's address where the browser does not let it be copied.
- * @param {HTMLElement} button which says what has been done
- * @param {string} moment the link's query
- */
-async function copyLink(button, moment) {
-  const link = linkTo(moment);
-  if (await copied(link)) return sayOn(button, "Copied");
-  history.replaceState(null, "", link);
-  sayOn(button, "It is the page's address now");
 }

@@ -98,6 +98,7 @@ interface PageProps {
   waiting: Snapshot; // the board while it has no race
   opening: string | null; // the id of the recorded race that the page opens with
   recorded: Record<string, string>; // addresses of recorded races, by their ids
+  recordings: Listed[];
   tours: TourRaces;
   fillable: Fillable;
 }

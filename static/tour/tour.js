@@ -1,6 +1,6 @@
 // The guided tour, and the line of the stage.
 
-import { isResting } from "../controls/keys.js";
+import { isCovered, isResting } from "../controls/keys.js";
 import { addressQuery, query } from "../dom.js";
 import { clockName, lastOf } from "../numbers.js";
 import { layerOf } from "../trace/layers.js";
@@ -286,7 +286,7 @@ export class MountedTour {
 
   /** @param {KeyboardEvent} event */
   #press(event) {
-    if (isResting(event) || this.#root.querySelector("dialog[open]")) return;
+    if (isResting(event) || isCovered()) return;
     const key = KEYS[event.key];
     if (!key || !(this.#tour || (key === "on" && this.#board.state.present))) return;
     event.preventDefault();

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 
 from playwright.sync_api import Locator, Page, TimeoutError, expect
 
@@ -119,6 +120,26 @@ def unfolded(page: Page, field: str) -> Locator:
     expect(found).to_be_visible()
     frames(page)
     return found
+
+
+def open_share(page: Page) -> None:
+    """Opens the menu of links and files."""
+    page.locator(".share").click()
+    expect(page.locator("#share:popover-open")).to_be_visible()
+
+
+def take_away(page: Page, kind: str) -> Path:
+    """Makes a file of the race on the board and downloads it; the menu is open."""
+    box = unfolded(page, "#take-kind input")
+    box.fill(kind)  # by the keyboard: a click can miss an option whose page grows under it
+    expect(page.get_by_role("option", name=kind, exact=True)).to_be_visible()
+    box.press("Enter")
+    expect(box).to_have_value(kind)
+    page.locator("#make").click()
+    with page.expect_download() as event:
+        page.locator("#export-file a[download]").first.click()
+    path = Path(event.value.path())
+    return path.rename(path.with_name(event.value.suggested_filename))
 
 
 def prompted(page: Page, text: str) -> None:

@@ -19,6 +19,7 @@ from tests.browser.acts import (
     assert_legible,
     finished,
     key,
+    open_share,
     prompted,
     race,
     set_lanes,
@@ -221,7 +222,7 @@ def test_the_keyboard_reaches_every_control_and_the_pictures_soon(url, open_page
     # with all unfolded that unfolds; each shows that it has the focus
     idle(page)
     show_options(page)
-    unfold(page, "export")
+    open_share(page)
     reached = list(stops(page))
     assert {stop["text"] for stop in reached} >= REACHED
     assert [stop["name"] for stop in reached if not stop["seen"]] == []

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent.parent
 REVEAL = ROOT / "node_modules" / "reveal.js"
 SHOWN = (
     "[...document.querySelectorAll('.gradio-container :is(h1, #entry, #bet, #options, #export,"
-    " footer, .film, .use-settings)')].filter((part) => part.checkVisibility())"
+    " footer, .use-settings)')].filter((part) => part.checkVisibility())"
     ".map((part) => part.id)"
 )
 # A page that shows a board in a frame and keeps what it hears from it.

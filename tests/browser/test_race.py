@@ -160,7 +160,6 @@ def test_a_race_that_is_on_is_followed_or_stopped_and_all_else_rests(
 ) -> None:
     page = open_page(held, 1366, 600, query="?seed=3")
     board, scrub, live = (page.locator(it) for it in (".board", ".scrub", ".live-button"))
-    page.locator("#export > button").click()
     expect(page.locator("#notice")).to_contain_text("press Race")
     race(page)
     running(page)
@@ -283,7 +282,6 @@ def test_a_race_comes_back_as_it_is_and_shows_no_other_before_it(
     expect(board).to_have_attribute("data-race", race_id)
     state(page, "finished")
     assert hashes(page) == end
-    expect(page.locator("#recorded input")).to_have_value("Your last race: octopus")
     assert page.evaluate("prompts") == ["octopus"]
 
     page.goto(page.url.replace(race_id, "gone"))
@@ -291,6 +289,12 @@ def test_a_race_comes_back_as_it_is_and_shows_no_other_before_it(
     expect(page.locator("#notice")).to_contain_text("no longer kept here. Its settings are in the")
     expect(page.locator("#prompt :is(input, textarea)")).to_have_value("octopus")
     assert page.evaluate("prompts") == ["cactus on yellow sand"]
+
+    # The list of races remembers it, and the server has it.
+    key(page, "e")
+    page.get_by_role("dialog", name="Races").get_by_role("button", name="octopus").click()
+    prompted(page, "octopus")
+    assert hashes(page) == end
 
 
 def test_a_race_that_is_asked_for_while_the_server_is_away_waits_for_it_and_says_so(

@@ -121,7 +121,6 @@ def test_the_tour_is_walked_on_the_page_and_back_on_the_stage(recorded_url, open
     page.locator(".tour").click()
     prompted(page, "the tour")
     expect(page.locator(".tour")).to_have_attribute("aria-pressed", "true")
-    expect(page.locator("#recorded input")).to_have_value("the tour")
     expect(page.locator(".chapter-count")).to_have_text("1 of 16")
     # letters typed into a field are no keys of the tour
     field = page.locator("#prompt input, #prompt textarea")
@@ -167,7 +166,6 @@ def test_the_tour_is_walked_on_the_page_and_back_on_the_stage(recorded_url, open
     expect(page.locator(".lane[hidden]")).to_have_count(0)
     expect(page.locator(".token")).to_be_hidden()
     expect(board).to_have_attribute("data-layer", "picture")
-    expect(page.locator("#recorded input")).to_have_value("cactus on yellow sand")
 
 
 def test_the_tours_end_has_things_to_try(recorded_url, open_page) -> None:

@@ -7,7 +7,6 @@ import base64
 import json
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -16,14 +15,15 @@ from engine.trace import Frame, LaneState
 from tests.app.conftest import wait_until
 from tests.browser.acts import (
     HOSTILE,
-    PROMPT,
     finished,
     hashes,
     key,
+    open_share,
     prompted,
     race,
     running,
     show_options,
+    take_away,
     unfold,
     unhurt,
 )
@@ -80,11 +80,9 @@ def test_a_trace_is_played_as_it_was_raced_and_what_is_none_leaves_the_board(
     board, meta, message = (page.locator(it) for it in (".board", ".board .meta", ".toast-body"))
     race(page, prompt="octopus", lanes=("ar", "sjd", "sjd-pac"))
     finished(page)
-    page.locator("#export > button").click()
-    page.locator("#make").click()
-    with page.expect_download() as taken:
-        page.locator("#export-file a[download]").click()
-    trace, end = Path(taken.value.path()).read_text(), hashes(page)
+    open_share(page)
+    trace, end = take_away(page, "Trace").read_text(), hashes(page)
+    key(page, "Escape")
     machine = json.loads(trace)["header"]["machine"]
     page.evaluate("scrollTo(0, 0)")  # what is recorded plays once it is seen
     # A slow page plays so short a race between two looks at it.
@@ -147,9 +145,8 @@ def test_a_trace_is_played_as_it_was_raced_and_what_is_none_leaves_the_board(
 
 
 def choose_recorded(page: Page, prompt: str) -> None:
-    show_options(page)
-    page.locator("#recorded input").click()
-    page.get_by_role("option", name=prompt).click()
+    key(page, "e")
+    page.get_by_role("dialog", name="Races").get_by_role("button", name=prompt).click()
     prompted(page, prompt)
     expect(page.locator(".board .meta")).to_contain_text("recorded")
 
@@ -159,8 +156,7 @@ def test_a_race_that_is_on_gives_way_to_what_its_visitor_opens(
     recorded_url, model, stops, open_page, races_folder
 ) -> None:
     page = open_page(recorded_url)
-    chosen = page.locator("#recorded input")
-    expect(chosen).to_have_value("cactus on yellow sand")
+    prompted(page, "cactus on yellow sand")
     # The settings of a recorded race come into the form.
     page.get_by_role("button", name="Use these settings").click()
     expect(page.locator("#prompt :is(input, textarea)")).to_have_value("cactus on yellow sand")
@@ -171,16 +167,11 @@ def test_a_race_that_is_on_gives_way_to_what_its_visitor_opens(
 
     race(page)
     running(page)
-    show_options(page)
-    chosen.focus()  # who only passes through the list of races with Tab opens none
-    page.keyboard.press("Tab")
-    chosen.focus()
-    page.keyboard.press("Shift+Tab")
+    expect(page.locator(".races")).to_be_disabled()
     model.release()
     finished(page)
     assert not stops
     expect(page.locator(".use-settings")).to_be_hidden()
-    expect(chosen).to_have_value(f"Your last race: {PROMPT}")
     choose_recorded(page, "cactus on yellow sand")
 
     model.hold()
@@ -194,6 +185,5 @@ def test_a_race_that_is_on_gives_way_to_what_its_visitor_opens(
     key(page, "End")
     expect(page.locator(".board")).to_have_attribute("data-state", "finished")
     prompted(page, "the tour")
-    page.locator("#export > button").click()
-    page.locator("#make").click()  # what can be taken away is that race
-    expect(page.locator("#export-file")).to_contain_text("the-tour")
+    open_share(page)  # what can be taken away is that race
+    assert "the-tour" in take_away(page, "Trace").name

@@ -19,10 +19,12 @@ from tests.browser.acts import (
     finished,
     hashes,
     key,
+    open_share,
     prompted,
     race,
     running,
     state,
+    take_away,
     unfold,
     unfolded,
 )
@@ -42,16 +44,6 @@ def choose(page: Page, field: str, option: str) -> None:
     expect(page.get_by_role("option", name=option, exact=True)).to_be_visible()
     box.press("Enter")
     expect(box).to_have_value(option)
-
-
-def download(page: Page, kind: str) -> Path:
-    """Makes a file and downloads it."""
-    choose(page, "take-kind", kind)
-    page.locator("#make").click()
-    with page.expect_download() as event:
-        page.locator("#export-file a[download]").first.click()
-    path = Path(event.value.path())
-    return path.rename(path.with_name(event.value.suggested_filename))
 
 
 def nodes(page: Page) -> int:
@@ -168,31 +160,36 @@ def test_the_race_on_the_board_is_taken_away_as_files(recorded_url, open_page, d
     """Every kind is made in tests/app/page/test_export.py."""
     page = open_page(recorded_url)
     prompted(page, "cactus on yellow sand")
-    unfold(page, "export")
+    page.locator(".board .speed").select_option("0.5")
+    open_share(page)
     name = "photo-finish-cactus-on-yellow-sand-7"
-    file = download(page, "Trace")
+    file = take_away(page, "Trace")
     assert file.name == f"{name}.json"
     assert RecordedRace.loads(file.read_bytes()) == replace(duel, trace=reread(duel.trace))
-    page.locator(".board .speed").select_option("0.5")
-    file = download(page, "GIF")
-    expect(page.locator("#take-speed input")).to_have_value("0.5x")  # as the board plays
+    file = take_away(page, "GIF")
     assert file.name == f"{name}-picture-seconds.gif"
     with av.open(file) as film:
         assert sum(1 for _ in film.decode(film.streams.video[0])) > 1
 
     # A picture is of the instant and the layer that are on the board.
+    key(page, "Escape")
+    expect(page.locator("#share")).to_be_hidden()
     by_passes(page)
     pictures = []
     for t, layer in (("4", "Picture"), ("20", "Status"), ("4", "Picture")):
         page.locator(".scrub").fill(t)
         page.get_by_role("button", name=layer, exact=True).click()
-        file = download(page, "PNG of this instant")
+        open_share(page)
+        file = take_away(page, "PNG of this instant")
+        key(page, "Escape")
         assert file.name == f"{name}-{layer.lower()}-{t}-passes.png"
         with Image.open(file) as image:
             pictures.append(image.tobytes())
     assert pictures[0] == pictures[2] != pictures[1]
 
-    file = download(page, "Standalone HTML")
+    open_share(page)
+    file = take_away(page, "Standalone HTML")
+    key(page, "Escape")
     assert file.name == f"{name}.html"
     alone = open_page(file.as_uri())
     prompted(alone, "cactus on yellow sand")
@@ -207,19 +204,14 @@ def test_the_race_on_the_board_is_taken_away_as_files(recorded_url, open_page, d
 def test_a_race_is_filmed_repeated_from_other_seeds_and_swept(held, model, open_page) -> None:
     model.release()
     page = open_page(held)
-    unfold(page, "export")
-    page.locator("#make").click()  # before any race there is nothing to take
-    expect(page.locator(".toast-body")).to_contain_text("never began")
-    unfold(page, "export")
+    expect(page.locator(".share")).to_be_hidden()  # before any race there is nothing to share
     race(page, seed=7)
     finished(page)
-
-    # A film takes two clicks.
-    page.locator(".board .film").click()
-    with page.expect_download() as event:
-        page.locator("#export-file a").first.click()
-    assert event.value.suggested_filename.endswith("-7-picture-seconds.mp4")
-    with av.open(event.value.path()) as film:
+    open_share(page)
+    file = take_away(page, "MP4")
+    assert file.name.endswith("-7-picture-seconds.mp4")
+    key(page, "Escape")
+    with av.open(file) as film:
         assert film.streams.video[0].codec_context.name == "h264"
         assert sum(1 for _ in film.decode(film.streams.video[0])) > 1
 

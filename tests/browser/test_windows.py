@@ -86,11 +86,11 @@ BEYOND = """() => [...document.querySelectorAll(".lane .frame")].filter((frame) 
 def test_a_finished_race_fits_windows_of_every_size(recorded_url, open_page) -> None:
     page = open_page(recorded_url, *LAPTOP, "?recorded=tour&t=end")
     expect(page.locator(".board")).to_have_attribute("data-done", "1")
-    middles = page.locator(".moment, .embed, .moment svg, .embed svg").evaluate_all(
+    middles = page.locator(".races, .share, .races svg").evaluate_all(
         "parts => parts.map((part) => { const { top, bottom } = part.getBoundingClientRect();"
         " return (top + bottom) / 2; })"
     )
-    assert max(middles) - min(middles) <= 1  # icons in the middle of their links
+    assert max(middles) - min(middles) <= 1  # icons in the middle of their buttons
     # a lane can be filled in, which is one button more in its head
     page.locator(".fill").evaluate_all("buttons => buttons.forEach((it) => (it.hidden = false))")
     for lanes in range(8, 0, -1):
@@ -138,7 +138,7 @@ def test_a_phone_shows_all_and_a_laptop_sees_its_race(recorded_url, open_page, r
     assert wide(page) <= 0
     show_options(page)
     assert wide(page) <= 0
-    for section in ("export", "whatif", "decided"):
+    for section in ("whatif", "decided"):
         unfold(page, section)
     expect(page.locator(".figure .js-plotly-plot").first).to_be_visible()
     page.locator("#copy").click()

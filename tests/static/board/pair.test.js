@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { canPair, isPair, pairOf } from "../../../static/board/pair.js";
+import { isPair, pairOf, whyApart } from "../../../static/board/pair.js";
 import { readRace } from "../../../static/trace/step_table.js";
 import { fieldsOf, snapshot, threeSteps } from "../wire.js";
 
@@ -37,10 +37,18 @@ test("of each race four lanes at most, the first where none is wanted", () => {
   assert.deepEqual(all, ["A L1", "A L2", "A L3", "A L4", "B AR", "B SJD"]);
 });
 
-test("what cannot be compared shares no board", () => {
-  assert.equal(canPair(a, b), true);
-  assert.equal(canPair(a, a), false);
-  for (const facts of [{ model: "x" }, { machine: "x" }, { grid: [1, 4] }, { codes: 7 }])
-    assert.equal(canPair(a, { ...b, ...facts }), false, JSON.stringify(facts));
-  assert.equal(canPair(a, raceOf("d", {}, "AR stopped 1 1")), false, "no picture is whole");
+test("what cannot be compared shares no board, and says why", () => {
+  assert.equal(whyApart(a, b), "");
+  assert.equal(whyApart(a, { ...b, model: "x" }), "Another model");
+  for (const facts of [{ grid: [1, 4] }, { codes: 7 }])
+    assert.equal(whyApart(a, { ...b, ...facts }), "Other tokens are drawn", JSON.stringify(facts));
+  assert.equal(whyApart(a, raceOf("d", {}, "AR stopped 1 1")), "No lane finished");
+});
+
+test("races of two machines compare by passes alone", () => {
+  const pair = pairOf(a, { ...b, machine: "x" }, ["AR"]);
+  assert.equal(whyApart(a, { ...b, machine: "x" }), "");
+  assert.match(pair.note, /their seconds do not/);
+  assert.equal(pair.machine, "two machines");
+  assert.equal(pairOf(a, b, ["AR"]).note, "");
 });

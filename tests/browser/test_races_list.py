@@ -1,4 +1,4 @@
-"""The races since the page was opened: each is shown again, and two of them side by side."""
+"""The list of races: each is shown again, and two of them side by side."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from tests.browser.acts import OVER, finished, key, prompted, race, state, wide
 def listed(page: Page) -> Locator:
     """Opens the list, and returns its rows."""
     key(page, "e")
-    return page.get_by_role("dialog", name="Races since the page was opened").locator("tbody tr")
+    group = page.get_by_role("rowgroup", name="In this window")
+    expect(page.get_by_role("dialog", name="Races")).to_be_visible()
+    return group.locator("tr:has(td)")
 
 
 def test_races_are_shown_again_and_side_by_side_on_one_clock(quick, open_page) -> None:
     page = open_page(quick, 1280, 720)
-    expect(page.locator(".earlier")).to_be_visible()
-    rows = listed(page)
-    expect(page.locator(".earlier-none")).to_be_visible()
-    expect(rows).to_have_count(0)
-    page.locator(".earlier-close").click()
+    expect(page.locator(".races")).to_be_visible()
+    expect(listed(page)).to_have_count(0)
+    page.locator(".races-close").click()
     race(page, "first of two", 7)
     prompted(page, "first of two")
     finished(page)
@@ -31,10 +31,10 @@ def test_races_are_shown_again_and_side_by_side_on_one_clock(quick, open_page) -
     # The list fits a phone and a laptop.
     rows = listed(page)
     expect(rows).to_have_count(2)
-    over = "() => document.querySelector('.earlier-races').scrollWidth"
+    over = "() => document.querySelector('.races-list').scrollWidth"
     for width, height in ((390, 844), (1366, 768)):
         page.set_viewport_size({"width": width, "height": height})
-        page.wait_for_function(f"{over} <= document.querySelector('.earlier-races').clientWidth")
+        page.wait_for_function(f"{over} <= document.querySelector('.races-list').clientWidth")
         assert wide(page) <= 0
     key(page, "Escape")
     expect(page.locator("dialog")).to_have_count(0)
@@ -46,7 +46,7 @@ def test_races_are_shown_again_and_side_by_side_on_one_clock(quick, open_page) -
     cells = rows.locator("td").all_inner_texts()
     assert (cells[0], cells[1], cells[4], cells[5]) == ("second of two", "8", "first of two", "7")
     assert cells[2].startswith("Fewest passes: ")
-    expect(rows.nth(0).get_by_role("button", name="Beside")).to_be_disabled()
+    expect(rows.nth(0)).to_contain_text("On the board")
     page.get_by_role("button", name="first of two").click()
     prompted(page, "first of two")
     state(page, "finished")
@@ -57,7 +57,7 @@ def test_races_are_shown_again_and_side_by_side_on_one_clock(quick, open_page) -
     prompted(page, "A: first of two, seed 7. B: second of two, seed 8.")
     titles = ["A Vanilla AR", "A SJD", "B Vanilla AR", "B SJD"]
     expect(page.locator(".lane .title")).to_have_text(titles)
-    hidden = page.locator(".share, .film, .fill, .moment, .finish, .outcome")
+    hidden = page.locator(".share, .fill, .finish, .outcome")
     expect(hidden.filter(visible=True)).to_have_count(0)
     key(page, "c", "Home", "ArrowRight")
     expect(page.locator(".lane[data-step='1']")).to_have_count(4)

@@ -1,0 +1,91 @@
+// The menu of the board's Share button: links to what the board shows, and files of its race, which
+// gradio makes.
+
+import { query } from "../dom.js";
+import { outcomeOf } from "../panels/results.js";
+import { hasRace } from "../trace/replay.js";
+import { writeMoment } from "./moment.js";
+
+/**
+ * Has the button open the menu over all of the page, the stage too, and the menu's buttons hand out
+ * links.
+ * @param {HTMLElement} button @param {HTMLElement} menu @param {Board} board
+ */
+export function mountShare(button, menu, { state, onChange }) {
+  Object.assign(menu, { popover: "auto", role: "dialog", ariaLabel: "Share" });
+  button.addEventListener("click", () => menu.togglePopover());
+  onChange(({ race }) => {
+    button.hidden = !race.snapshot.link;
+    if (button.hidden && menu.matches(":popover-open")) menu.hidePopover();
+  });
+  /** @param {string} name @param {(button: HTMLElement, state: Raced) => unknown} act */
+  const bind = (name, act) => {
+    const one = query(menu, name);
+    one.addEventListener("click", () => hasRace(state) && act(one, state));
+    return one;
+  };
+  bind(".moment", (one, raced) => copyLink(one, linkTo(writeMoment(raced))));
+  bind(".embed", (one, raced) => copyEmbed(one, raced));
+  const send = bind(".send", (_, raced) => {
+    const text = `${raced.race.snapshot.prompt}. ${outcomeOf(raced)}`;
+    const shared = { title: "Photo Finish", text, url: linkTo(writeMoment(raced)) };
+    navigator.share(shared).catch(() => {}); // the visitor may think better of it
+  });
+  send.hidden = !navigator.canShare?.({ url: location.href });
+}
+
+/** @param {string} moment a link's query */
+const linkTo = (moment) => location.origin + location.pathname + moment;
+
+/**
+ * A frame for another page that shows the board alone, at the same moment. It starts no race.
+ * @param {string} prompt @param {string} moment the link's query
+ */
+function embedOf(prompt, moment) {
+  const frame = document.createElement("iframe");
+  const attributes = {
+    title: `Photo Finish: ${prompt}`,
+    src: linkTo(`${moment.replace("&go=1", "")}&embed=1`),
+    width: "960",
+    height: "640",
+    loading: "lazy",
+    allow: "fullscreen; clipboard-write",
+    style: "border: 0; max-width: 100%",
+  };
+  for (const [name, value] of Object.entries(attributes)) frame.setAttribute(name, value);
+  return frame.outerHTML;
+}
+
+/**
+ * Copies the text of an embedded board, or shows it where the browser does not let it be copied.
+ * @param {HTMLElement} button which says what has been done @param {Raced} state
+ */
+async function copyEmbed(button, state) {
+  const text = embedOf(state.race.snapshot.prompt, writeMoment(state));
+  if (await copied(text)) sayOn(button, "Copied");
+  else prompt("The embedded board, to copy:", text);
+}
+
+/** Copies a text. Returns whether the browser let it. @param {string} text */
+const copied = async (text) =>
+  navigator.clipboard?.writeText(text).then(
+    () => true,
+    () => false,
+  );
+
+/** Says on a button what has been done. @param {HTMLElement} button @param {string} text */
+function sayOn(button, text) {
+  const words = query(button, "span");
+  words.textContent = text;
+  setTimeout(() => (words.textContent = ""), 2000);
+}
+
+/**
+ * Copies a link, or makes it the page's address where the browser does not let it be copied.
+ * @param {HTMLElement} button which says what has been done @param {string} link
+ */
+async function copyLink(button, link) {
+  if (await copied(link)) return sayOn(button, "Copied");
+  history.replaceState(null, "", link);
+  sayOn(button, "It is the page's address now");
+}
