@@ -21,6 +21,21 @@ from app.workers.between_steps import BETWEEN_STEPS
 from visualize.figures.figures import Figure
 from visualize.figures.quality import about, quality_figures, stored
 
+# The chapter of the tour that explains each figure; the board's script opens it.
+CHAPTERS = {
+    **{"passes": 4, "seconds": 11, "rows": 11, "lengths": 4, "gain": 4, "top1": 7, "acceptance": 5},
+    **{"depth": 4, "shift": 8, "time": 11, "distance": 10},
+    **{"cost-shift": 8, "cost-log-p": 8, "cost-right": 8},
+}
+SAVE_ALL = (
+    '<p class="save-all"><button type="button" data-save-all title="Each as SVG and CSV, and their'
+    ' captions">All figures (ZIP)</button></p>'
+)
+WHY = (
+    '<button type="button" class="why-figure" data-chapter="{chapter}" aria-label="Why: the chapter'
+    ' that explains {title}">why?</button>'
+)
+
 
 def results_panel(races: Races, board: gr.HTML, race_and_key: list[Any]) -> None:
     shown = gr.State("")  # the id of the race that all of it is about
@@ -78,6 +93,7 @@ def _draw_unfolded(
 
 def _figures(race: StoredRace) -> None:
     _show(race.figures)
+    gr.HTML(SAVE_ALL, apply_default_css=False)
 
 
 def _cost(race: StoredRace) -> None:
@@ -91,6 +107,7 @@ def _show(drawn: list[Figure]) -> None:
     with gr.Row(elem_classes="figures"):
         for figure in drawn:
             with gr.Column(min_width=380, elem_classes="figure"):
-                gr.HTML(figure_text(figure), apply_default_css=False)
+                why = WHY.format(chapter=CHAPTERS[figure.name], title=html.escape(figure.title))
+                gr.HTML(figure_text(figure) + why, apply_default_css=False)
                 elem_id = f"figure-{figure.name}"
                 gr.Plot(figure.plot, show_label=False, container=False, elem_id=elem_id)

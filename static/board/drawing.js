@@ -23,6 +23,7 @@ import { announceEnds, announceLeader, announceToken } from "./announce.js";
 import { drawHead } from "./head.js";
 
 const READ = 100; // milliseconds that a live race's figures stand, at least
+const STANDING = 1000; // milliseconds that a lane's place among running ones stands, at least
 const MARKED = 0.06; // seconds to a lane's next step, at least, for its latest to be marked
 
 /**
@@ -37,6 +38,9 @@ export function bindDrawing(board, go, { drawControls, drawModelled }) {
   let shown = ""; // the lanes' steps, as drawn last
   let instant = ""; // the lanes' steps and marks, as drawn last
   let written = 0; // when the figures were drawn last
+  /** @type {(number | null)[]} */
+  let places = []; // of the lanes, now
+  let placed = 0; // when they were found
   /** @type {Chosen | null} */
   let uncovered = null; // the pinned cell whose picture has been brought into view
   /** @type {Set<number | string>} */
@@ -78,14 +82,19 @@ export function bindDrawing(board, go, { drawControls, drawModelled }) {
     if (running && rate > 0 && now - written < READ) return false;
     instant = moved;
     written = now;
-    const places = done ? views.map(() => null) : placesAt(state, views);
+    const stand = views.map((view) => view.state).join();
+    // Close lanes would change places at each step.
+    const isHeld = !all && rate > 0 && stand === states && now - placed < STANDING;
+    if (!isHeld) {
+      places = done ? views.map(() => null) : placesAt(state, views);
+      placed = now;
+    }
     const ends = race.lanes.map((lane) => placesOf(state, lane));
     const finishes = finishesAt(state, views);
     drawFigures(cards, race, { clock, views, places, ends, finishes, against });
     if (!state.inside) drawBars(part("bars"), state, views, places, ends, go);
     drawHead(board, state);
     drawControls(length, all);
-    const stand = views.map((view) => view.state).join();
     const more = all || stand !== states;
     if (more) {
       states = stand;
@@ -117,7 +126,7 @@ export function bindDrawing(board, go, { drawControls, drawModelled }) {
       const lane = race.lanes[cell.lane];
       announceToken(part("live"), lane, views[cell.lane], cell.cell, race.grid[1]);
     }
-    drawPeek(part("peek"), part("pace"), state, steps);
+    if (!state.present) drawPeek(part("peek"), part("pace"), state, steps); // a verdict stays
   }
 
   // Scrolls the picture of a cell that has just been pinned out from under the panel.

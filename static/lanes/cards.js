@@ -5,6 +5,7 @@ import look from "../look.json" with { type: "json" };
 import { chance, countOf, inSeconds, onClock, ordinal } from "../numbers.js";
 import { OUTSIDE } from "../trace/explain.js";
 import { differing } from "../trace/layers.js";
+import { chapterAbout } from "../tour/outline.js";
 import { CLOCKS, boundOf, clockOf, hashesOf } from "../trace/replay.js";
 import { html, nothing, render } from "../vendor/lit-html.js";
 import { Plane, drawLane } from "./draw.js";
@@ -41,7 +42,7 @@ export function makeCards(container, template, lanes, pictures) {
       part("title"),
     );
     part("title").title = `${lane.title}: ${lane.paper}`;
-    render([`${lane.idea} `, paperOf(lane)], part("idea"));
+    render([`${lane.idea} `, paperOf(lane), " ", whyOf(lane)], part("idea"));
     part("published-row").hidden = !lane.published;
     if (lane.published) render(publishedOf(lane.title, lane.published), part("published"));
     part("dot").style.background = (DECODERS[lane.decoder] ?? look.outside).colour;
@@ -175,6 +176,22 @@ const publishedOf = (title, { words, source, paper }) =>
 function paperOf({ title, paper }) {
   const [number] = paper.match(/\d{4}\.\d{5}/) ?? [];
   return number ? linkOf(number, "paper", paper, `The paper of ${title}`) : nothing;
+}
+
+// A button that opens the tour at the decoder's chapter, where it has one.
+/** @param {LaneFacts} lane */
+function whyOf({ title, decoder }) {
+  const chapter = chapterAbout(decoder);
+  return chapter
+    ? html`<button
+        type="button"
+        class="why-chapter"
+        data-chapter=${chapter}
+        aria-label="Why: the chapter on ${title}"
+      >
+        why?
+      </button>`
+    : nothing;
 }
 
 /** @param {string} number @param {string} words @param {string} source @param {string} label */

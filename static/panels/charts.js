@@ -21,7 +21,9 @@ function offerFiles(node) {
   if (!chart || chart.nextElementSibling?.matches(".save")) return;
   const title = /** @type {Partial<Plot>} */ (chart)._fullLayout?.xaxis.title;
   const heading = chart.closest(".figure")?.querySelector("h3")?.textContent;
-  chart.after(saveButtons(slug(heading ?? title?.text ?? "") || "picture"));
+  const bar = saveButtons(slug(heading ?? title?.text ?? "") || "picture");
+  if (chart.closest("#cost")) bar.dataset.raced = "captions"; // it is about no race of this page
+  chart.after(bar);
 }
 
 // Plotly listens to the window on behalf of each chart, and goes on when gradio has removed one,

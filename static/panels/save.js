@@ -1,16 +1,19 @@
 // Figures and tables as files: SVG for a paper, CSV for a spreadsheet. A paragraph of class "save"
-// has the buttons for what stands before it.
+// has the buttons for what stands before it; another button saves all figures of a race.
 
 import { closest } from "../dom.js";
+import { downloadZip } from "../vendor/client-zip.js";
 import { html, render } from "../vendor/lit-html.js";
+import { svgOfPlot, svgOfTable } from "./svg_files.js";
 
-const NAMESPACE = "http://www.w3.org/2000/svg";
 const TYPES = { svg: "image/svg+xml", csv: "text/csv" };
 const INTERVAL = " ± ";
+/** @type {("svg" | "csv")[]} */
+const KINDS = ["svg", "csv"];
 
 /** Buttons that save what stands before them under a name. @param {string} name */
 export function saveButtons(name) {
-  const buttons = ["svg", "csv"].map((kind) => {
+  const buttons = KINDS.map((kind) => {
     const words = kind.toUpperCase();
     return html`<button type="button" data-save=${kind} title="Save as ${words}">${words}</button>`;
   });
@@ -35,27 +38,80 @@ export const slug = (text) =>
  */
 export function mountSaving(page, onBoard) {
   page.addEventListener("click", (event) => {
+    if (closest(event, "[data-save-all]")) return void saveAll(onBoard());
     const button = closest(event, "[data-save]");
     const bar = button?.parentElement;
     const shown = bar?.previousElementSibling;
     if (!button || !bar || !shown) return;
     const kind = button.getAttribute("data-save") === "csv" ? "csv" : "svg";
     const table = shown.querySelector("table");
-    const text = table ? textOfTable(table, kind) : textOfPlot(/** @type {Plot} */ (shown), kind);
-    const href = URL.createObjectURL(new Blob([text], { type: TYPES[kind] }));
-    const { prompt = "", seed = 0 } = onBoard() ?? {};
-    const { raced = `${slug(prompt) || "race"}-${seed}`, name } = bar.dataset;
-    const link = document.createElement("a");
-    const download = `photo-finish-${raced}-${name}.${kind}`;
-    Object.assign(link, { href, download }).click();
-    URL.revokeObjectURL(href);
+    const race = onBoard();
+    const { prompt = "", seed = 0 } = race ?? {};
+    const { raced, name } = bar.dataset;
+    const heading = headingOf(shown, raced ? undefined : race);
+    const text = table
+      ? textOfTable(table, kind, heading)
+      : textOfPlot(/** @type {Plot} */ (shown), kind, heading);
+    const download = `photo-finish-${raced ?? `${slug(prompt) || "race"}-${seed}`}-${name}.${kind}`;
+    offer(new Blob([text], { type: TYPES[kind] }), download);
   });
 }
 
-/** @param {HTMLTableElement} table @param {"svg" | "csv"} kind */
-const textOfTable = (table, kind) => (kind === "csv" ? csv(rowsOfTable(table)) : svgOfTable(table));
-/** @param {Plot} plot @param {"svg" | "csv"} kind */
-const textOfPlot = (plot, kind) => (kind === "csv" ? csv(rowsOfPlot(plot)) : svgOfPlot(plot));
+/** Has the browser save a file under a name. @param {Blob} file @param {string} download */
+function offer(file, download) {
+  const link = document.createElement("a");
+  const href = URL.createObjectURL(file);
+  Object.assign(link, { href, download }).click();
+  URL.revokeObjectURL(href);
+}
+
+/**
+ * Saves all figures of a race in one ZIP: each as SVG and CSV, and their captions.
+ * @param {Snapshot} [race]
+ */
+async function saveAll(race) {
+  const plots = [...document.querySelectorAll("#decided .figure .js-plotly-plot")];
+  /** @type {string[]} */
+  const captions = [];
+  const files = plots.flatMap((shown, i) => {
+    const plot = /** @type {Plot} */ (shown);
+    const heading = headingOf(plot, race);
+    const name = `${String(i + 1).padStart(2, "0")}-${slug(heading.title)}`;
+    captions.push(`${name}\n${heading.title}: ${heading.sentence}\n`);
+    return KINDS.map((kind) => ({
+      name: `${name}.${kind}`,
+      input: textOfPlot(plot, kind, heading),
+    }));
+  });
+  if (race) captions.push(`${factsOf(race)}\n`);
+  files.push({ name: "captions.txt", input: captions.join("\n") });
+  const { prompt = "", seed = 0 } = race ?? {};
+  const zip = await downloadZip(files).blob();
+  offer(zip, `photo-finish-${slug(prompt) || "race"}-${seed}-figures.zip`);
+}
+
+/**
+ * What a file says above its figure: title, sentence, and the race that it is about.
+ * @param {Element} shown @param {Snapshot} [race]
+ * @returns {Heading}
+ */
+function headingOf(shown, race) {
+  const figure = shown.closest(".figure, .finish");
+  /** @param {string} part */
+  const said = (part) => figure?.querySelector(part)?.textContent ?? "";
+  return { title: said("h3") || said("h2"), sentence: said("p"), facts: race ? factsOf(race) : "" };
+}
+
+/** @param {Snapshot} race */
+const factsOf = ({ prompt, seed, model, sampling, machine }) =>
+  [prompt, `seed ${seed}`, `model ${model}`, sampling, machine].filter(Boolean).join(" · ");
+
+/** @param {HTMLTableElement} table @param {"svg" | "csv"} kind @param {Heading} heading */
+const textOfTable = (table, kind, heading) =>
+  kind === "csv" ? csv(rowsOfTable(table)) : svgOfTable(table, heading);
+/** @param {Plot} plot @param {"svg" | "csv"} kind @param {Heading} heading */
+const textOfPlot = (plot, kind, heading) =>
+  kind === "csv" ? csv(rowsOfPlot(plot)) : svgOfPlot(plot, heading);
 
 /**
  * The points of a chart as rows, the first of headings: a point's own name or else its trace's, x,
@@ -105,75 +161,4 @@ export function csv(rows) {
     return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
   return rows.map((row) => row.map(cell).join(",") + "\r\n").join("");
-}
-
-// A chart as one file. Plotly draws it in several layers, and names its patterns by the page's
-// address; in the file they are named by their ids alone.
-/** @param {Plot} plot */
-function svgOfPlot(plot) {
-  const layers = plot.querySelectorAll(".main-svg");
-  const { width, height } = plot.getBoundingClientRect();
-  const file = svgOf(width, height);
-  for (const layer of layers) file.append(...layer.cloneNode(true).childNodes);
-  const text = new XMLSerializer().serializeToString(file);
-  return text.replace(/url\((?:&quot;|["'])?[^)#]*#([\w-]+)(?:&quot;|["'])?\)/g, "url(#$1)");
-}
-
-// A table's texts where it has them on the page, with a line under each row.
-/** @param {HTMLTableElement} table */
-function svgOfTable(table) {
-  const { rows } = table;
-  const { left, top, width, height } = table.getBoundingClientRect();
-  const file = svgOf(width, height);
-  /** @param {string} tag @param {Record<string, string | number>} attributes */
-  const add = (tag, attributes, text = "") => {
-    const element = document.createElementNS(NAMESPACE, tag);
-    for (const [name, value] of Object.entries(attributes))
-      element.setAttribute(name, String(value));
-    element.textContent = text;
-    file.append(element);
-  };
-  for (const row of rows) {
-    const below = row.getBoundingClientRect().bottom - top;
-    add("line", { x1: 0, x2: width, y1: below, y2: below, stroke: "#888888" });
-    for (const cell of row.cells) {
-      const { fontFamily, fontSize, fontWeight, textAlign } = getComputedStyle(cell);
-      const right = ["right", "end"].includes(textAlign);
-      const style = {
-        "text-anchor": right ? "end" : "start",
-        "font-size": fontSize,
-        "font-weight": fontWeight,
-        "font-family": fontFamily,
-      };
-      for (const [word, box] of wordsOf(cell)) {
-        const x = (right ? box.right : box.left) - left;
-        const y = box.bottom - top - box.height / 4;
-        add("text", { x, y, ...style }, word);
-      }
-    }
-  }
-  return new XMLSerializer().serializeToString(file);
-}
-
-// The words of an element with the place of each, since a line may end between any two.
-/** @param {Element} element @returns {[string, DOMRect][]} */
-function wordsOf({ childNodes }) {
-  const texts = [...childNodes].filter((node) => node instanceof Text);
-  return texts.flatMap((text) =>
-    [...text.data.matchAll(/\S+/g)].map(({ 0: word, index }) => {
-      const range = document.createRange();
-      range.setStart(text, index);
-      range.setEnd(text, index + word.length);
-      return /** @type {[string, DOMRect]} */ ([word, range.getBoundingClientRect()]);
-    }),
-  );
-}
-
-/** @param {number} width @param {number} height */
-function svgOf(width, height) {
-  const file = document.createElementNS(NAMESPACE, "svg");
-  file.setAttribute("viewBox", `0 0 ${width} ${height}`);
-  file.setAttribute("width", String(width));
-  file.setAttribute("height", String(height));
-  return file;
 }

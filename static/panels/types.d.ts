@@ -16,3 +16,9 @@ interface Plot extends Element {
   _fullData: PlotTrace[];
   _responsiveChartHandler?: () => void;
 }
+/** What stands above a figure in its file; "" where there is nothing to say. */
+interface Heading {
+  title: string;
+  sentence: string;
+  facts: string;
+}

@@ -15,15 +15,12 @@ import {
   whyHard,
 } from "./exact_chapters.js";
 import { racedIndex } from "./examples.js";
-import { fillInAPart, FILLING } from "./filling_chapter.js";
+import { fillInAPart } from "./filling_chapter.js";
 import { whatBothShare } from "./overlap_chapter.js";
-import outline from "./outline.json" with { type: "json" };
-import { askQuestions, SELF_TEST } from "./questions.js";
+import { CHAPTERS } from "./outline.js";
+import { askQuestions } from "./questions.js";
 import { acceptAGroup, acceptANeighbour } from "./relaxed_chapters.js";
-import { drawRowsAtOnce, guessInEveryRow, ROLLING, ROWS } from "./rows_chapter.js";
-
-/** @type {Entry[]} */
-const ENTRIES = [...outline, ROWS, ROLLING, FILLING, SELF_TEST];
+import { drawRowsAtOnce, guessInEveryRow } from "./rows_chapter.js";
 
 /** @type {((lane: Lane, race: Race) => Scene)[]} what each chapter of the outline shows and says */
 const SCENES = [
@@ -57,7 +54,7 @@ export function tourOf(race, races = null) {
   /** @type {Found["missing"]} */
   const missing = [];
   const filling = Boolean(race.snapshot.infilling);
-  ENTRIES.forEach((entry, i) => {
+  CHAPTERS.forEach((entry, i) => {
     const { title, part = "whole" } = entry;
     const number = i + 1;
     const home = races?.[part];

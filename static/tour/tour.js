@@ -1,7 +1,7 @@
 // The guided tour, and the line of the stage.
 
 import { isCovered, isResting } from "../controls/keys.js";
-import { addressQuery, query } from "../dom.js";
+import { addressQuery, closest, query } from "../dom.js";
 import { clockName, lastOf } from "../numbers.js";
 import { layerOf } from "../trace/layers.js";
 import { isOn } from "../trace/replay.js";
@@ -12,6 +12,7 @@ import { SelfTest } from "./self_test.js";
 import { triesOf } from "./tries.js";
 
 const WHY_ALLOWED = [1, 4, 5, 8, 11]; // the chapters on why guesses may be trusted
+const WIDE = "(min-width: 900px)"; // windows in which a chapter stands beside its pictures
 const PHASE = 1500; // milliseconds of each part of a replayed pass
 const TOUR_LANES = 5; // decoders of a visitor's own race for it to be toured, not a recorded one
 const STAGE_KEYS =
@@ -80,6 +81,10 @@ export class MountedTour {
     board.onChange(({ race }) => this.#follow(race));
     this.#button.addEventListener("click", () => this.#start(this.#named));
     this.#why.addEventListener("click", () => this.#start(WHY_ALLOWED));
+    document.addEventListener("click", (event) => {
+      const asked = closest(event, "[data-chapter]");
+      if (asked instanceof HTMLElement) this.#explain(Number(asked.dataset.chapter));
+    });
     for (const [name, by] of Object.entries(MOVES_ON_STAGE))
       query(root, "." + name).addEventListener("click", () => this.move(by));
     document.addEventListener("keydown", (event) => this.#press(event), true);
@@ -115,8 +120,21 @@ export class MountedTour {
     return { count: countOfChapters(this.#tour), title, lines, say: words, next };
   }
 
-  /** @param {number[]} chapters */
-  #start(chapters) {
+  // Opens the tour at a chapter: about the race on the board if it has that chapter.
+  /** @param {number} number */
+  #explain(number) {
+    const { race } = this.#board.state;
+    if (!race || isOn(race)) return;
+    const open = this.#tour?.chapters.findIndex((chapter) => chapter.number === number) ?? -1;
+    if (open >= 0) return this.#show(open);
+    this.#tour = null;
+    this.#first = number;
+    const here = tourOf(race).chapters.some((chapter) => chapter.number === number);
+    this.#start([], here);
+  }
+
+  /** @param {number[]} chapters @param {boolean} here whether it is about the race on the board */
+  #start(chapters, here = false) {
     if (this.#tour) return this.#leave();
     this.#route = chapters;
     const { race, layer, clock, costs, hidden, cell, t, playing, spread } = this.#board.state;
@@ -124,7 +142,7 @@ export class MountedTour {
     const instant = { layer, clock, costs, hidden: new Set(hidden), cell, t, playing, spread };
     const before = { race: idOf(race), instant };
     const { tours } = this.#board;
-    if (!tours || this.#racesOf(race) || isTour(race)) return this.#open(before);
+    if (!tours || here || this.#racesOf(race) || isTour(race)) return this.#open(before);
     this.#fetch(tours.races.whole, () => this.#open(before));
   }
 
@@ -154,8 +172,7 @@ export class MountedTour {
     this.#first = 1; // `show` may set it again, on its way to another race
     this.#show(Math.max(0, at));
     // In two columns the transport stays in sight, so that the arrows can be seen to work.
-    const wide = matchMedia("(min-width: 900px)").matches;
-    if (wide && !present) query(this.#frame, ".transport").scrollIntoView();
+    if (matchMedia(WIDE).matches && !present) query(this.#frame, ".transport").scrollIntoView();
   }
 
   // The chapter that is shown.
@@ -177,12 +194,16 @@ export class MountedTour {
     Object.assign(tour, { at, phase: -1, share: 0 });
     this.#draw();
     this.#board.go({ ...chapter.view, spread: true }); // all lanes that it speaks of
-    // On a phone the pictures stand above the text, on one screen with it.
-    const narrow = matchMedia("(max-width: 640px)").matches;
-    if (narrow && !chapter.last) query(this.#frame, ".lanes").scrollIntoView();
-    else if (!matchMedia("(min-width: 900px)").matches && !this.#board.state.present)
-      this.#panel.scrollIntoView();
+    if (!this.#board.state.present && !matchMedia(WIDE).matches) this.#reveal(chapter);
   };
+
+  // Scrolls to a chapter in a window that is not wide. On a phone the pictures stand above the
+  // text, on one screen with it, and in a low window beside it.
+  /** @param {Chapter} chapter */
+  #reveal({ last }) {
+    const isBeside = matchMedia("(max-width: 640px), (max-height: 560px)").matches;
+    (isBeside && !last ? query(this.#frame, ".lanes") : this.#panel).scrollIntoView();
+  }
 
   // Plays the chapter's pass in its parts. A visitor who likes things still presses for each part.
   #replay = () => {

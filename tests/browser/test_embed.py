@@ -79,6 +79,10 @@ def test_a_board_in_a_frame_is_alone_and_is_played_by_the_page_around_it(
     for name, value in {"clock": "passes", "t": "5", "layer": "tv", "shown": "3,5"}.items():
         expect(board).to_have_attribute(f"data-{name}", value)
     assert frame.evaluate(SHOWN) == []
+    sides = board.locator(".lane:visible .frame").evaluate_all(
+        "all => all.map((it) => it.clientWidth)"
+    )
+    assert min(sides) > 300, "two pictures fill the frame"
     assert frame.evaluate("document.querySelector('.board').getBoundingClientRect().y") < 20
     assert frame.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
     assert parse_qs(urlsplit(frame.url).query)["embed"] == ["1"]

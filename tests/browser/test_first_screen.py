@@ -28,6 +28,13 @@ SHORT = [
     "Your turn",
 ]
 
+# Whether Race stands beside the prompt.
+BESIDE = """() => {
+  const [prompt, race] = ["#prompt", "#race"].map((part) =>
+    document.querySelector(part).getBoundingClientRect());
+  return race.right <= innerWidth && Math.abs(prompt.top - race.top) < 2;
+}"""
+
 
 @pytest.fixture
 def newcomer(browser: Browser) -> Iterator[BrowserContext]:
@@ -104,6 +111,9 @@ def test_a_phone_has_two_pictures_all_bars_and_then_its_controls(newcomer, recor
     expect(page.locator(".lane .frame").first).to_be_in_viewport(ratio=1)
     expect(page.locator(".bars")).to_be_in_viewport(ratio=1)
     assert wide(page) <= 0
+    for width, height in ((320, 640), (820, 1180)):
+        page.set_viewport_size({"width": width, "height": height})
+        page.wait_for_function(BESIDE)
 
 
 def test_why_it_is_allowed_is_told_in_five_chapters(newcomer, recorded_url) -> None:

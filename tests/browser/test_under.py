@@ -8,6 +8,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
+from zipfile import ZipFile
 
 import av
 from PIL import Image
@@ -108,6 +109,8 @@ def test_the_race_on_the_board_has_figures_what_if_and_tables_to_save(
         tree = ElementTree.parse(svg).getroot()
         texts = {"".join(text.itertext()) for text in tree.iter(f"{SVG}text")}
         assert {lane.name for lane in runners(duel.trace)} & texts
+        assert {figure.title, *figure.sentence.split()} <= {*texts, *" ".join(texts).split()}
+        assert "cactus on yellow sand · seed 7" in " ".join(texts)
         assert len(list(tree.iter(f"{SVG}path"))) > 5
         patterns = {f"url(#{each.get('id')})" for each in tree.iter(f"{SVG}pattern")}
         used = set(re.findall(r"fill: (url\(.+?\))", svg.read_text()))
@@ -119,7 +122,29 @@ def test_the_race_on_the_board_has_figures_what_if_and_tables_to_save(
     assert {row["Passes"] for row in rows} == passes
     tree = ElementTree.parse(saved(page, ".finish", "SVG")).getroot()
     shown = page.locator(".results th, .results td").all_text_contents()
-    assert [text.text for text in tree.iter(f"{SVG}text")] == " ".join(shown).split()
+    texts, words = [text.text for text in tree.iter(f"{SVG}text")], " ".join(shown).split()
+    assert (texts[0], texts[-len(words) :]) == ("The finish", words)
+
+    # All figures with their captions in one file, and each explained by a chapter on this race.
+    page.locator("[data-save-all]").click(trial=True)
+    with page.expect_download() as event:
+        page.locator("[data-save-all]").click()
+    with ZipFile(event.value.path()) as whole:
+        names = whole.namelist()
+        captions = whole.read("captions.txt").decode()
+    assert names == [
+        *(
+            f"{i:02}-{slug(each.title)}.{kind}"
+            for i, each in enumerate(found.values(), 1)
+            for kind in ("svg", "csv")
+        ),
+        "captions.txt",
+    ]
+    assert all(each.sentence in captions for each in found.values())
+    page.locator(".figure:has(#figure-acceptance) .why-figure").click()
+    expect(page.locator(".chapter-title")).to_have_text("What p and q share")
+    prompted(page, "cactus on yellow sand")
+    key(page, "Escape")
 
     # What another rule would have done with its drafts.
     unfold(page, "whatif")

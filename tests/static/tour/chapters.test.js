@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { tourOf } from "../../../static/tour/chapters.js";
+import { CHAPTERS, chapterAbout } from "../../../static/tour/outline.js";
 import { DID } from "../../../static/trace/explain.js";
 import { readRace } from "../../../static/trace/step_table.js";
 import { Wire, fieldsOf, filledIn, plain, snapshot } from "../wire.js";
@@ -102,4 +103,13 @@ test("a relaxed rule's chapter names a price only where its tests shifted someth
     assert.equal(line.includes("no longer the model's own"), shift > 0, line);
     assert.equal(line.includes("as if 13 in 100 tokens"), shift > 0, line);
   }
+});
+
+test("a decoder has the chapter that is named for its rule", () => {
+  const about = (decoder) => CHAPTERS[chapterAbout(decoder) - 1]?.title;
+  assert.equal(about("sjd"), "Guess with a distribution");
+  assert.equal(about("scd"), "Redraw with the same noise");
+  assert.equal(about("lantern"), "Accept a neighbour");
+  assert.equal(about("rows"), "Guess in every row");
+  assert.equal(chapterAbout("an author's own"), 0);
 });
