@@ -10,20 +10,16 @@ twice."""
 from __future__ import annotations
 
 import asyncio
+import json
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
-from starlette.routing import Route
+from pydantic import BaseModel, ConfigDict, Field
 
-from app.api.visitor import address
-from app.races.event_stream import HEADERS
-from visualize.assets import STATIC
+from app.api.hall import FULL_HALL, Hall, Proposal
 
 DIGITS = 8  # of a code: with WRONG tries a minute an address finds one of 64 in months
 STAGES, OWN_STAGES = 64, 4  # with a code at once, in all and of an address
@@ -35,13 +31,11 @@ WAITING = 8  # turns that a stage has not heard yet; more are refused
 HEARD_SECONDS = 5.0  # in which a stage hears a turn, or it is taken back
 BEAT_SECONDS = 15.0  # between signs of life on a stream, which a proxy would cut otherwise
 GONE = "No stage has this code: it was closed, or has a new code. Open the link that it shows."
+NO_HALL = "No stage takes prompts under this link now. Ask the speaker for the one that it shows."
 FULL = f"{PHONES} phones turn this stage already."
 BEHIND = "The stage is behind: wait until it has turned."
 NOT_HEARD = "The stage did not answer in time. Look whether it has turned before you press again."
-TOO_MANY = "Too many stages have a code here. Close one of them, or try again later."
 TOO_OFTEN = "Too many wrong codes came from this address: try again in a minute."
-WRONG_PRESS = "A press is {code, phone: 8 to 64 characters, number: 0 .., by: -1, 0 or 1}."
-WRONG_TURN = "What a stage has heard is {turn: 1 ..}."
 
 
 class Press(BaseModel):
@@ -86,6 +80,7 @@ class Stage:
     listening: int = 0
     turned: int = 0  # turns that it was asked for
     waiting: list[Turn] = field(default_factory=list)  # to be heard, in their order
+    hall: Hall | None = None  # open for the hall's prompts
     phones: dict[str, Turn | None] = field(default_factory=dict)  # each with its last turn
     news: asyncio.Event = field(default_factory=asyncio.Event)  # of the stream that has its turns
 
@@ -123,7 +118,7 @@ class Remotes:
         have heard."""
         stage.news.set()
         stage.news = news = asyncio.Event()
-        sent = 0
+        sent, listed = 0, None
         stage.listening += 1
         try:
             yield ":\n\n"
@@ -135,6 +130,9 @@ class Remotes:
                 for turn in [turn for turn in stage.waiting if turn.number > sent]:
                     sent = turn.number
                     yield f"id: {turn.number}\ndata: {turn.by}\n\n"
+                if stage.hall and listed != (prompts := stage.hall.listed()):
+                    listed = prompts
+                    yield f"event: prompts\ndata: {json.dumps(prompts)}\n\n"
                 try:
                     await asyncio.wait_for(news.wait(), BEAT_SECONDS)
                 except TimeoutError:
@@ -158,11 +156,11 @@ class Remotes:
             A status of HTTP and, where it is no 200, why.
         """
         self._forget()
-        if len(self._wrong.get(address, ())) >= WRONG:
-            return 429, TOO_OFTEN
         stage = self._stages.get(press.code)
+        if self._has_guessed(address):
+            return 429, TOO_OFTEN
         if stage is None:
-            self._wrong.setdefault(address, []).append(self._clock())
+            self._count_wrong(address)
             return 404, GONE
         if press.phone not in stage.phones and len(stage.phones) >= PHONES:
             return 403, FULL
@@ -183,6 +181,47 @@ class Remotes:
             turn.heard.set_result(False)
         return (200, "") if turn.heard.result() else (504, NOT_HEARD)
 
+    def open_hall(self, stage: Stage, is_open: bool) -> str:
+        """Open a stage's hall, or close it, which drops its prompts. Return its code, empty of a
+        closed one."""
+        if not is_open:
+            stage.hall = None
+        elif stage.hall is None:
+            taken = {other.hall.code for other in self._stages.values() if other.hall}
+            stage.hall = Hall(next(code for code in iter(_new_code, "") if code not in taken))
+        stage.news.set()
+        return stage.hall.code if stage.hall else ""
+
+    def take(self, stage: Stage, number: int) -> None:
+        """A prompt of the stage's hall was picked."""
+        if stage.hall:
+            stage.hall.take(number)
+            stage.news.set()
+
+    def propose(self, proposal: Proposal, address: str) -> tuple[int, str]:
+        """Hand a phone's prompt to the stage whose hall it is in.
+
+        Returns:
+            A status of HTTP and, where it is no 200, why.
+        """
+        self._forget()
+        if self._has_guessed(address):
+            return 429, TOO_OFTEN
+        for stage in self._stages.values():
+            if stage.hall and stage.hall.code == proposal.code:
+                if not stage.hall.add(proposal.phone, proposal.prompt):
+                    return 503, FULL_HALL
+                stage.news.set()
+                return 200, ""
+        self._count_wrong(address)
+        return 404, NO_HALL
+
+    def _has_guessed(self, address: str) -> bool:
+        return len(self._wrong.get(address, ())) >= WRONG
+
+    def _count_wrong(self, address: str) -> None:
+        self._wrong.setdefault(address, []).append(self._clock())
+
     def _forget(self) -> None:
         """Drops codes that have ended, and wrong ones of a while ago."""
         now = self._clock()
@@ -201,53 +240,3 @@ class Remotes:
 
 def _new_code() -> str:
     return f"{secrets.randbelow(10**DIGITS):0{DIGITS}}"
-
-
-def remote_routes(remotes: Remotes) -> list[Route]:
-    """Where a stage gets a code, hears its turns and says so; a phone's page, and its presses."""
-    page = (STATIC / "stage" / "remote.html").read_text("utf-8")
-
-    async def begin(request: Request) -> Response:
-        stage = remotes.open(address(request))
-        if stage is None:
-            return JSONResponse({"error": TOO_MANY}, 429)
-        return JSONResponse({"code": stage.code, "key": stage.key})
-
-    async def events(request: Request) -> Response:
-        stage = remotes.of_key(request.path_params["key"])
-        if stage is None:
-            return Response(status_code=204)  # after which no browser asks again
-        if request.method == "HEAD":
-            return Response()  # whether there is one, asked without hearing its turns
-        chunks = remotes.listen(stage)
-        return StreamingResponse(chunks, media_type="text/event-stream", headers=HEADERS)
-
-    async def heard(request: Request) -> Response:
-        try:
-            said = Heard.model_validate_json(await request.body())
-        except ValidationError:
-            return JSONResponse({"error": WRONG_TURN}, 422)
-        stage = remotes.of_key(request.path_params["key"])
-        if stage is None:
-            return JSONResponse({"error": GONE}, 404)
-        remotes.heard(stage, said.turn)
-        return JSONResponse({})
-
-    async def press(request: Request) -> Response:
-        try:
-            asked = Press.model_validate_json(await request.body())
-        except ValidationError:
-            return JSONResponse({"error": WRONG_PRESS}, 422)
-        status, why = await remotes.press(asked, address(request))
-        return JSONResponse({"error": why} if why else {}, status)
-
-    async def phone(_: Request) -> Response:
-        return HTMLResponse(page)  # whatever its code: only a turn says whether there is a stage
-
-    return [
-        Route("/remotes", begin, methods=["POST"]),
-        Route("/remotes/presses", press, methods=["POST"]),
-        Route("/remotes/{key}/events", events),
-        Route("/remotes/{key}/heard", heard, methods=["POST"]),
-        Route("/remote/{code}", phone),
-    ]

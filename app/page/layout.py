@@ -12,7 +12,8 @@ import gradio as gr
 
 from app.api.api import Api, calls_at_once
 from app.api.page_blocks import PAGES, PageBlocks, PageFile
-from app.api.remotes import Remotes, remote_routes
+from app.api.remote_routes import remote_routes
+from app.api.remotes import Remotes
 from app.models.model_pool import ModelPool
 from app.models.prompt_hints import examples, surprise, vocabulary
 from app.page.board import board_of, race_files, script_file

@@ -23,6 +23,7 @@ export function newState() {
     pressed: "",
     stepping: null,
     present: false,
+    hall: [],
     front: -1,
     inside: true,
     spread: false,

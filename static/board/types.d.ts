@@ -88,6 +88,11 @@ interface Bet {
   race: string;
   lane: number;
 }
+/** A prompt that a phone proposed. */
+interface Proposed {
+  number: number;
+  text: string;
+}
 interface State {
   race: Race | null;
   clock: Clock;
@@ -104,6 +109,7 @@ interface State {
   pressed: string; // the race that came when the visitor pressed Race last
   stepping: number | null; // the lane that steps, null for all
   present: boolean; // on the stage
+  hall: Proposed[]; // prompts from the hall, for the stage to pick from
   front: number; // the lane that was chosen last, which a phone's stage shows; -1 before any
   inside: boolean; // whether all controls are shown, and not the first screen
   spread: boolean; // whether the first screen shows all lanes' pictures

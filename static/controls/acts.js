@@ -68,7 +68,7 @@ export function actsOf(root, { state, go }) {
     },
     ideas: () => void (root.dataset.ideas = root.dataset.ideas === "1" ? "0" : "1"),
     help: () => toggleHelp(root),
-    ask: () => askForPrompt(root, state.present),
+    ask: () => askForPrompt(root, state),
     ...screen,
   };
 }

@@ -1,17 +1,19 @@
-// The prompt, asked for where the form is out of sight: on the stage.
+// The prompt, asked for where the form is out of sight: on the stage. What the hall proposed is
+// there to be picked.
 
 import { promptField, query, queryAll, say, templateCopy } from "../dom.js";
+import { html, render } from "../vendor/lit-html.js";
 
 /**
  * Goes to the form's prompt; on the stage, which hides the form, it asks for one in a dialog and
  * races it. A board without a form has no prompt, an embedded one neither.
- * @param {HTMLElement} root @param {boolean} present
+ * @param {HTMLElement} root @param {Pick<State, "present" | "hall">} state
  */
-export function askForPrompt(root, present) {
+export function askForPrompt(root, state) {
   if (!document.querySelector("#prompt")?.checkVisibility() || queryAll(root, "dialog").length)
     return;
   const field = promptField();
-  if (!present) return onceWindowed(() => field.select());
+  if (!state.present) return onceWindowed(() => field.select());
   const template = query(root, ".ask-template", HTMLTemplateElement);
   const dialog = query(templateCopy(template), "dialog", HTMLDialogElement);
   const asked = query(dialog, "input", HTMLInputElement);
@@ -22,11 +24,29 @@ export function askForPrompt(root, present) {
     field.value = prompt;
     field.dispatchEvent(new Event("input", { bubbles: true }));
   };
+  let picked = 0; // the number of the hall's prompt that was picked last
+  /** @param {Proposed} proposed */
+  const pick = ({ number, text }) => {
+    picked = number;
+    asked.value = text;
+    tell(text);
+    asked.focus(); // Enter races it
+  };
+  const drawHall = () => {
+    const proposed = state.hall.map(
+      (one) => html`<button type="button" @click=${() => pick(one)}>${one.text}</button>`,
+    );
+    render(proposed, query(dialog, ".ask-hall"));
+  };
+  drawHall();
+  document.addEventListener("photo-finish-hall", drawHall);
   asked.value = before;
   asked.addEventListener("input", () => tell(asked.value));
   query(dialog, "form").addEventListener("submit", () => {
     raced = true;
     tell(asked.value);
+    const detail = picked;
+    if (picked) document.dispatchEvent(new CustomEvent("photo-finish-picked", { detail }));
     // the form has taken the prompt in by then
     setTimeout(() =>
       document.dispatchEvent(new CustomEvent("photo-finish-press", { detail: "race" })),
@@ -41,6 +61,7 @@ export function askForPrompt(root, present) {
   dialog.addEventListener("close", () => {
     if (!raced && field.value !== before) tell(before);
     reads.disconnect();
+    document.removeEventListener("photo-finish-hall", drawHall);
     dialog.remove();
   });
   root.append(dialog);

@@ -106,6 +106,8 @@ interface PageProps {
 /** The scripts' own events: what a button press, a race and the two forms tell one another. */
 interface DocumentEventMap {
   "photo-finish-press": CustomEvent<string>; // the id of a button
+  "photo-finish-hall": Event; // the hall's prompts are others
+  "photo-finish-picked": CustomEvent<number>; // one of them is raced
   "photo-finish-turn": CustomEvent<number>; // by a phone: chapters onwards
   "photo-finish-fill": CustomEvent<Canvas>;
   "photo-finish-filling": CustomEvent<Fills | "">; // what can be filled in; "" of whole pictures

@@ -1,8 +1,10 @@
-// Next and back from a phone: the stage's code, and the turns that come of it by the server, which
-// answers a press once this page says that it has heard its turn.
+// Phones beside the stage. One with the stage's code turns its chapters: the server answers a press
+// once this page says that it has heard the turn. Those of the hall propose prompts, once the
+// speaker opens it.
 
 import { isResting } from "../controls/keys.js";
 import { closest, finder, keep, kept, say } from "../dom.js";
+import { countOf } from "../numbers.js";
 import { openStream } from "../trace/stream.js";
 
 const KEPT = "photo-finish-remote"; // the code, its key and the last turn heard outlive a reload
@@ -13,18 +15,21 @@ const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
  * Has the key m and a button show the link for phones, on the stage, and turns as they say.
  * @param {HTMLElement} root @param {Board} board @param {string} server its address
  */
-export function mountRemote(root, { state, onChange }, server) {
+export function mountRemote(root, { state, go, onChange }, server) {
   const part = finder(root);
   const box = part("remote");
   /** @type {(() => void) | null} closes the stream of turns */
   let closeTurns = null;
+  let own = ""; // the address below which the server hears this stage
+  let isOpen = false; // whether the hall is
 
   /** @param {{ code: string, key: string, heard?: number }} remote */
   function listen({ code, key, heard = 0 }) {
     const keepHeard = () => keep(() => sessionStorage, KEPT, JSON.stringify({ code, key, heard }));
     keepHeard();
     const local = LOOPBACK.includes(location.hostname);
-    say(part("remote-link"), `${server.replace(/^https?:\/\//, "")}/remote/${code}`);
+    own = `${server}/remotes/${key}`;
+    say(part("remote-link"), linkOf(`remote/${code}`));
     say(part("remote-local"), local ? "A phone needs this page's own address, not localhost." : "");
     const message = (/** @type {MessageEvent<string>} */ { data, lastEventId }) => {
       const turn = Number(lastEventId);
@@ -33,20 +38,50 @@ export function mountRemote(root, { state, onChange }, server) {
         keepHeard();
         document.dispatchEvent(new CustomEvent("photo-finish-turn", { detail: Number(data) }));
       }
-      sayHeard(`${server}/remotes/${key}/heard`, turn);
+      sayHeard(`${own}/heard`, turn);
+    };
+    const prompts = (/** @type {MessageEvent<string>} */ { data }) => {
+      go({ hall: JSON.parse(data) });
+      document.dispatchEvent(new Event("photo-finish-hall"));
+      if (isOpen) drawHall();
+      else turnHall(true); // it was open before the page was loaded again
     };
     // The code has ended, or another window of the browser is the stage that has it.
-    closeTurns = openStream(
-      `${server}/remotes/${key}/events`,
-      { message, elsewhere: leave },
-      leave,
-    );
+    closeTurns = openStream(`${own}/events`, { message, prompts, elsewhere: leave }, leave);
+    drawHall();
+  }
+
+  /** A link for a phone, as one types it. @param {string} path */
+  const linkOf = (path) => `${server.replace(/^https?:\/\//, "")}/${path}`;
+
+  // Opens the hall for prompts, or closes it. An open one stays as it is, and says its link again.
+  /** @param {boolean} open */
+  async function turnHall(open) {
+    isOpen = open;
+    const answer = await post(`${own}/hall`, { open }).catch(() => null);
+    const { code = "" } = answer?.ok ? await answer.json() : {};
+    isOpen = code !== "";
+    say(part("hall-link"), isOpen ? `Prompts: ${linkOf(`hall/${code}`)}` : "");
+    if (!isOpen) go({ hall: [] });
+    drawHall();
+  }
+
+  function drawHall() {
+    const button = part("hall-open", HTMLButtonElement);
+    button.hidden = closeTurns === null;
+    say(button, isOpen ? "Close the hall" : "Take prompts from the hall");
+    const count = countOf(state.hall.length, "prompt");
+    say(part("hall-count"), isOpen ? `${count} so far: press / to pick one.` : "");
   }
 
   function leave() {
     closeTurns?.();
     closeTurns = null;
     box.hidden = true;
+    isOpen = false;
+    say(part("hall-link"), "");
+    go({ hall: [] });
+    drawHall();
   }
 
   async function toggle() {
@@ -58,6 +93,10 @@ export function mountRemote(root, { state, onChange }, server) {
     if (answer?.ok) return listen(remote);
     say(part("remote-link"), remote?.error ?? "The page's server does not answer.");
   }
+  part("hall-open").addEventListener("click", () => turnHall(!isOpen));
+  document.addEventListener("photo-finish-picked", ({ detail }) => {
+    post(`${own}/hall/taken`, { number: detail }).catch(() => {}); // it waits on, and is seen again
+  });
   part("remote-open").hidden = false; // a board without a server keeps it hidden
   part("remote-open").addEventListener("click", toggle);
   document.addEventListener("keydown", (event) => {
@@ -74,13 +113,15 @@ export function mountRemote(root, { state, onChange }, server) {
   });
 }
 
+/** @param {string} address @param {object} body */
+const post = (address, body) => fetch(address, { method: "POST", body: JSON.stringify(body) });
+
 /**
  * Tells the server that a turn was heard, again where a proxy answers in its place.
  * @param {string} address @param {number} turn
  */
 async function sayHeard(address, turn, [pause, ...pauses] = PAUSES_HEARD) {
-  const sent = { method: "POST", body: JSON.stringify({ turn }) };
-  const answer = await fetch(address, sent).catch(() => null);
+  const answer = await post(address, { turn }).catch(() => null);
   const isTold = answer && (answer.ok || answer.status === 404);
   if (!isTold && pause) setTimeout(() => sayHeard(address, turn, pauses), pause);
 }

@@ -18,7 +18,7 @@ export const triesOf = (root, { state, go }, leave, end) => [
     needs: "#prompt",
     act: () => {
       leave();
-      askForPrompt(query(root, ".board"), state.present);
+      askForPrompt(query(root, ".board"), state);
     },
   },
   {

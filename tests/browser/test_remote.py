@@ -90,3 +90,37 @@ def test_a_proxy_that_answers_for_the_server_loses_no_press(recorded_url, browse
     expect(stage.locator(".chapter-number")).to_have_text("1")
     expect(phone.locator("p[role=status]")).to_be_empty()
     context.close()
+
+
+HOSTILE = "<img src=x onerror=window.hit=1> red cat"
+
+
+def test_the_hall_proposes_prompts_and_the_speaker_picks_one(quick, open_page) -> None:
+    stage = open_page(quick, 1280, 720, "?present=1")
+    key(stage, "m")
+    expect(stage.locator(".hall-link")).to_be_empty()  # nobody proposes until the speaker asks
+    stage.get_by_role("button", name="Take prompts from the hall").click()
+    link = stage.locator(".hall-link")
+    expect(link).to_contain_text("/hall/")
+    phones = [stage.context.new_page() for _ in range(2)]
+    for phone, prompt in zip(phones, (HOSTILE, "blue dog"), strict=True):
+        phone.goto(f"http://{link.inner_text().removeprefix('Prompts: ')}")
+        phone.get_by_label("What shall be drawn?").fill(prompt)
+        phone.get_by_role("button", name="Propose it").click()
+        expect(phone.locator("p")).to_contain_text("The speaker has it")
+    expect(stage.locator(".hall-count")).to_contain_text("2 prompts")
+    key(stage, "/")
+    proposed = stage.get_by_role("group", name="From the hall").get_by_role("button")
+    expect(proposed).to_have_text([HOSTILE, "blue dog"])
+    assert stage.evaluate("window.hit") is None
+    proposed.nth(1).click()
+    expect(stage.get_by_role("textbox", name="Prompt").last).to_have_value("blue dog")
+    stage.keyboard.press("Enter")  # the field has the focus
+    prompted(stage, "blue dog")
+    expect(stage.locator(".hall-count")).to_contain_text("1 prompt")
+    stage.locator(".hall-open").click()
+    expect(stage.locator(".hall-link")).to_be_empty()
+    phones[0].get_by_role("button", name="Propose it").click()
+    expect(phones[0].locator("p")).to_contain_text("No stage takes prompts")
+    for phone in phones:
+        phone.close()

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import httpx
 import pytest
 from starlette.applications import Starlette
 
 from app.api import remotes as module
+from app.api.hall import FULL_HALL, LENGTH, PROPOSED, Proposal
+from app.api.remote_routes import remote_routes
 from app.api.remotes import (
     AWAY_SECONDS,
     BEHIND,
@@ -16,6 +19,7 @@ from app.api.remotes import (
     FULL,
     GONE,
     LIFE_SECONDS,
+    NO_HALL,
     NOT_HEARD,
     OWN_STAGES,
     PHONES,
@@ -26,7 +30,6 @@ from app.api.remotes import (
     Press,
     Remotes,
     Stage,
-    remote_routes,
 )
 from tests.coroutines import run
 from tests.set_clock import Clock
@@ -264,6 +267,86 @@ def test_the_routes_give_codes_and_say_what_they_are_not(remotes, clock) -> None
     assert (last.status_code, events.status_code, page.status_code) == (429, 204, 200)
     assert "Close one of them" in last.json()["error"]
     assert page.text.count("<button") == 2
+
+
+def proposed(code: str, prompt: str, phone: str = "phone-one") -> Proposal:
+    return Proposal.model_validate({"code": code, "phone": phone, "prompt": prompt})
+
+
+def test_a_hall_is_closed_until_its_stage_opens_it_and_each_phone_has_one_prompt(
+    remotes, stage
+) -> None:
+    assert remotes.propose(proposed("00000000", "cat"), HALL) == (404, NO_HALL)
+    code = remotes.open_hall(stage, True)
+    assert (len(code), code == stage.code, remotes.open_hall(stage, True)) == (DIGITS, False, code)
+    assert asked(remotes, code) == (404, GONE), "who proposes prompts turns no stage"
+    assert remotes.propose(proposed(stage.code, "cat"), HALL) == (404, NO_HALL)
+    for phone, prompt in (
+        ("phone-one", "cat"),
+        ("phone-two", " <b>dog</b>\n\x07 "),
+        ("phone-one", "owl"),
+    ):
+        assert remotes.propose(proposed(code, prompt, phone), HALL) == (200, "")
+    assert [one["text"] for one in stage.hall.listed()] == ["<b>dog</b>", "owl"]
+    remotes.take(stage, stage.hall.listed()[0]["number"])
+    assert [one["text"] for one in stage.hall.listed()] == ["owl"]
+    assert remotes.open_hall(stage, False) == ""
+    assert remotes.propose(proposed(code, "cat"), HALL) == (404, NO_HALL)
+
+
+def test_a_hall_has_an_end_and_its_code_is_not_guessed(remotes, stage) -> None:
+    code = remotes.open_hall(stage, True)
+    answers = [
+        remotes.propose(proposed(code, "cat", f"phone-{n:04}"), HALL) for n in range(PROPOSED + 1)
+    ]
+    assert answers == [(200, "")] * PROPOSED + [(503, FULL_HALL)]
+    assert remotes.propose(proposed(code, "another", "phone-0000"), HALL) == (200, "")
+    for _ in range(WRONG):
+        remotes.propose(proposed("no-code", "cat"), HALL)
+    assert remotes.propose(proposed(code, "cat"), HALL) == (429, TOO_OFTEN)
+    assert asked(remotes, stage.code) == (429, TOO_OFTEN)
+
+
+def test_a_stage_hears_of_its_halls_prompts(remotes, monkeypatch) -> None:
+    monkeypatch.setattr(module, "BEAT_SECONDS", 60)
+    stage = remotes.open(HOME)
+
+    async def heard() -> list[str]:
+        events = remotes.listen(stage)
+        said = [await anext(events)]
+        code = remotes.open_hall(stage, True)
+        said.append(await anext(events))
+        remotes.propose(proposed(code, 'a "cat"'), HALL)
+        said.append(await anext(events))
+        remotes.take(stage, 1)
+        said.append(await anext(events))
+        return said
+
+    start, *told = run(heard())
+    assert start == ":\n\n"
+    texts = ["[]", '[{"number": 1, "text": "a \\"cat\\""}]', "[]"]
+    assert told == [f"event: prompts\ndata: {text}\n\n" for text in texts]
+
+
+@pytest.mark.parametrize("prompt", ["", " \n", "x" * (LENGTH + 1)])
+def test_what_is_no_prompt_is_rejected_in_words(remotes, stage, prompt: str) -> None:
+    body = json.dumps(
+        {"code": remotes.open_hall(stage, True), "phone": "phone-one", "prompt": prompt}
+    )
+    open_it = ("POST", f"/remotes/{stage.key}/hall", '{"open": true}')
+    rejected, given, wrong, page = run(
+        _ask(
+            remotes,
+            ("POST", "/halls/prompts", body),
+            open_it,
+            ("POST", f"/remotes/{stage.code}/hall", '{"open": true}'),
+            ("GET", "/hall/00000000", ""),
+        )
+    )
+    assert (rejected.status_code, given.status_code, wrong.status_code) == (422, 200, 404)
+    assert "1 to 200 characters" in rejected.json()["error"]
+    assert given.json() == {"code": stage.hall.code}
+    assert "<form" in page.text
 
 
 async def _ask(remotes: Remotes, *requests: tuple[str, str, str]) -> list[httpx.Response]:

@@ -1,0 +1,74 @@
+"""Prompts from the hall. A stage opens a hall and shows its code; a phone that has the link
+proposes one prompt at a time, and the speaker picks. It is closed until the speaker opens it, and
+ends with the stage. Prompts are in memory alone, and nobody but the stage reads them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+LENGTH = 200  # characters of a prompt
+PROPOSED = 60  # prompts that wait, each of another phone
+FULL_HALL = "The speaker has enough prompts to choose from. Try again in a moment."
+
+
+def _one_line(text: str) -> str:
+    """A text whose every space, and every sign that nobody sees, is one space."""
+    words = "".join(sign if sign.isprintable() else " " for sign in text).split()
+    if not words:
+        raise ValueError("there is nothing in it")
+    return " ".join(words)
+
+
+class Proposal(BaseModel):
+    """A phone's prompt, which replaces the one that it proposed before."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    code: str = Field(max_length=16)
+    phone: str = Field(min_length=8, max_length=64)
+    prompt: Annotated[str, Field(max_length=LENGTH), AfterValidator(_one_line)]
+
+
+class Open(BaseModel):
+    """A stage's word that its hall is open, or closed."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    open: bool
+
+
+class Taken(BaseModel):
+    """A stage's word that a prompt was picked, and waits no longer."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    number: int = Field(ge=1, lt=2**53)
+
+
+@dataclass
+class Hall:
+    """The prompts that wait, by the phone that proposed them: the number of each and its text."""
+
+    code: str
+    prompts: dict[str, tuple[int, str]] = field(default_factory=dict)
+    numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+
+    def add(self, phone: str, prompt: str) -> bool:
+        """Return whether there is room for a phone's prompt, which then waits."""
+        if phone not in self.prompts and len(self.prompts) >= PROPOSED:
+            return False
+        self.prompts[phone] = (next(self.numbers), prompt)
+        return True
+
+    def take(self, number: int) -> None:
+        """Drops the prompt of this number, if it still waits."""
+        self.prompts = {phone: one for phone, one in self.prompts.items() if one[0] != number}
+
+    def listed(self) -> list[dict[str, int | str]]:
+        """Return what waits, the oldest first, as the stage hears of it."""
+        return [{"number": number, "text": text} for number, text in sorted(self.prompts.values())]

@@ -1,0 +1,125 @@
+"""Where a stage gets a code, hears its phones' turns and its hall's prompts, and says so; and the
+pages of phones, with what they send."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from app.api.hall import LENGTH, Open, Proposal, Taken
+from app.api.remotes import GONE, Heard, Press, Remotes, Stage
+from app.api.visitor import address
+from app.races.event_stream import HEADERS
+from visualize.assets import STATIC
+
+TOO_MANY = "Too many stages have a code here. Close one of them, or try again later."
+# What a body has to be that is none.
+SHAPES: dict[type[BaseModel], str] = {
+    Press: "A press is {code, phone: 8 to 64 characters, number: 0 .., by: -1, 0 or 1}.",
+    Heard: "What a stage has heard is {turn: 1 ..}.",
+    Proposal: f"A prompt has 1 to {LENGTH} characters.",
+    Open: "A hall is {open: true} or {open: false}.",
+    Taken: "A prompt that was picked is {number: 1 ..}.",
+}
+Body = TypeVar("Body", bound=BaseModel)
+
+
+class Refused(Exception):
+    """A request that is answered with a sentence."""
+
+    def __init__(self, status: int, why: str) -> None:
+        self.answer = JSONResponse({"error": why}, status)
+
+
+async def _read(request: Request, kind: type[Body]) -> Body:
+    """The body of a request. Raises Refused."""
+    try:
+        return kind.model_validate_json(await request.body())
+    except ValidationError as error:
+        raise Refused(422, SHAPES[kind]) from error
+
+
+def remote_routes(remotes: Remotes) -> list[Route]:
+    remote, hall = (
+        (STATIC / "stage" / f"{name}.html").read_text("utf-8") for name in ("remote", "hall")
+    )
+
+    def stage_of(request: Request) -> Stage:
+        """The stage whose key the address has. Raises Refused."""
+        if stage := remotes.of_key(request.path_params["key"]):
+            return stage
+        raise Refused(404, GONE)
+
+    def told(status: int, why: str) -> Response:
+        return JSONResponse({"error": why} if why else {}, status)
+
+    async def begin(request: Request) -> Response:
+        stage = remotes.open(address(request))
+        if stage is None:
+            raise Refused(429, TOO_MANY)
+        return JSONResponse({"code": stage.code, "key": stage.key})
+
+    async def events(request: Request) -> Response:
+        stage = remotes.of_key(request.path_params["key"])
+        if stage is None:
+            return Response(status_code=204)  # after which no browser asks again
+        if request.method == "HEAD":
+            return Response()  # whether there is one, asked without hearing its turns
+        chunks = remotes.listen(stage)
+        return StreamingResponse(chunks, media_type="text/event-stream", headers=HEADERS)
+
+    async def heard(request: Request) -> Response:
+        said = await _read(request, Heard)
+        remotes.heard(stage_of(request), said.turn)
+        return JSONResponse({})
+
+    async def press(request: Request) -> Response:
+        return told(*await remotes.press(await _read(request, Press), address(request)))
+
+    async def open_hall(request: Request) -> Response:
+        said = await _read(request, Open)
+        return JSONResponse({"code": remotes.open_hall(stage_of(request), said.open)})
+
+    async def taken(request: Request) -> Response:
+        said = await _read(request, Taken)
+        remotes.take(stage_of(request), said.number)
+        return JSONResponse({})
+
+    async def propose(request: Request) -> Response:
+        return told(*remotes.propose(await _read(request, Proposal), address(request)))
+
+    def shown(page: str) -> Callable[[Request], Any]:
+        async def show(_: Request) -> Response:
+            return HTMLResponse(page)  # whatever its code: what is sent says whether it is one
+
+        return show
+
+    def answering(act: Callable[[Request], Any]) -> Callable[[Request], Any]:
+        async def answer(request: Request) -> Response:
+            try:
+                response: Response = await act(request)
+            except Refused as refused:
+                return refused.answer
+            return response
+
+        return answer
+
+    posts = {
+        "/remotes": begin,
+        "/remotes/presses": press,
+        "/remotes/{key}/heard": heard,
+        "/remotes/{key}/hall": open_hall,
+        "/remotes/{key}/hall/taken": taken,
+        "/halls/prompts": propose,
+    }
+    return [
+        *(Route(path, answering(act), methods=["POST"]) for path, act in posts.items()),
+        Route("/remotes/{key}/events", events),
+        Route("/remote/{code}", shown(remote)),
+        Route("/hall/{code}", shown(hall)),
+    ]
