@@ -77,3 +77,7 @@ export function versus(uniform, acceptance) {
   }
   return [a, uniform < acceptance ? "<" : "≥", b].join("\u00a0");
 }
+
+/** @param {number} cell @param {number} columns */
+export const cellInWords = (cell, columns) =>
+  `row ${Math.floor(cell / columns) + 1}, column ${(cell % columns) + 1}`;

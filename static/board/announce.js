@@ -1,7 +1,7 @@
 // What a screen reader says of the board: the start, finishes, and the token that has been chosen.
 
 import { say } from "../dom.js";
-import { capital, countOf, inSeconds, lastOf } from "../numbers.js";
+import { cellInWords, countOf, inSeconds } from "../numbers.js";
 import { outcomeOf, stoppedWords } from "../panels/results.js";
 import { isOver, lanesOn } from "../trace/replay.js";
 import { STATUSES } from "../trace/layers.js";
@@ -64,10 +64,6 @@ export function announceEnds(region, state, states, said) {
   if (sentences.length) region.textContent = sentences.join(" ");
 }
 
-/** @param {number} cell @param {number} columns */
-const cellInWords = (cell, columns) =>
-  `row ${Math.floor(cell / columns) + 1}, column ${(cell % columns) + 1}`;
-
 /**
  * Says what became of the chosen cell at the instant that a lane shows.
  * @param {HTMLElement} region @param {Lane} lane @param {View} view @param {number} columns
@@ -89,18 +85,4 @@ function tokenInWords(lane, view, cell, columns) {
   if (row < 0) return `${place}: not reached yet.`;
   const fixed = lane.rank[cell] < view.n ? "final" : "a draft";
   return `${place}: token ${lane.token(row)}, ${STATUSES[lane.status(row)].name}, ${fixed}.`;
-}
-
-/**
- * Says what is chosen of a picture to fill in, and how much of it is masked.
- * @param {HTMLElement} region @param {number[]} cells that are chosen @param {Set<number>} masked
- * @param {number} columns @param {string} count in words
- */
-export function announceMask(region, cells, masked, columns, count) {
-  const first = cellInWords(cells[0], columns);
-  const last = cellInWords(lastOf(cells), columns);
-  const place = cells.length > 1 ? `From ${first} to ${last}` : capital(first);
-  const inside = cells.filter((cell) => masked.has(cell)).length;
-  const some = inside ? "in part to be filled in" : "known";
-  say(region, `${place}: ${inside === cells.length ? "to be filled in" : some}. ${count}.`);
 }

@@ -4,29 +4,11 @@ import { closest, keep, kept, query, queryAll, templateCopy } from "../dom.js";
 import { LAYERS } from "../trace/layers.js";
 import { hasRace } from "../trace/replay.js";
 import { html, render } from "../vendor/lit-html.js";
+import { MOVES, neighbour } from "./moves.js";
 
 const STORE = "photo-finish-keys"; // kept as "off" where letters, digits and signs are no keys
 
 const SCROLLING = /^(Arrow|Page|Home|End)|^ $/;
-
-/** @type {Record<string, [down: number, right: number]>} */
-export const MOVES = {
-  ArrowLeft: [0, -1],
-  ArrowRight: [0, 1],
-  ArrowUp: [-1, 0],
-  ArrowDown: [1, 0],
-};
-
-/**
- * The cell that a move leads to; at the grid's edge it stays.
- * @param {{ lane: number, cell: number }} from @param {[number, number]} move
- * @param {[number, number]} grid
- */
-export function neighbour({ lane, cell }, [down, right], [rows, columns]) {
-  const row = Math.min(rows - 1, Math.max(0, Math.floor(cell / columns) + down));
-  const column = Math.min(columns - 1, Math.max(0, (cell % columns) + right));
-  return { lane, cell: row * columns + column, pinned: true };
-}
 
 // Whether a key belongs to what has the focus: a field, a table that it scrolls, or a button that
 // it would press. The scrubber's arrows are the board's.

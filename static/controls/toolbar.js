@@ -1,7 +1,7 @@
 // Rows of buttons.
 
 import { queryAll } from "../dom.js";
-import { MOVES } from "./keys.js";
+import { MOVES } from "./moves.js";
 
 // A row of buttons is one stop of the Tab key, and arrows move within it (WAI-ARIA's toolbar). A
 // click takes no focus: arrows stay those of the board.

@@ -1,13 +1,12 @@
 // The picture to fill in, and the mask that is painted on it. Gradio runs this text once, with
 // `element`, `props` and `watch`. The value is an Infilling, or "" where whole pictures are drawn.
 
-import { announceMask } from "../board/announce.js";
-import { MOVES, neighbour } from "../controls/keys.js";
+import { MOVES, neighbour } from "../controls/moves.js";
 import { attribute, colourNamed, finder, penOf, query, queryAll, say, sized } from "../dom.js";
 import { pasteSwatch, toFill } from "../lanes/marks.js";
 import { decodeImage } from "../lanes/picture.js";
 import { lastOf } from "../numbers.js";
-import { boxBetween, painted, rowsFrom, scattered, strokeBetween } from "./mask.js";
+import { announceMask, boxBetween, painted, rowsFrom, scattered, strokeBetween } from "./mask.js";
 
 const SCATTERED = 1 / 8; // of the tokens, at once
 const SIDE = 32; // pixels of a token, on the canvas

@@ -1,6 +1,9 @@
 // Which tokens of a picture are to be filled in: sets of cells, painted by rectangles, strokes and
 // chance.
 
+import { say } from "../dom.js";
+import { capital, cellInWords, lastOf } from "../numbers.js";
+
 /**
  * The cells of the rectangle between two of its corners.
  * @param {number} from @param {number} to @param {number} columns @returns {number[]}
@@ -75,4 +78,18 @@ export function painted(mask, cells, masked) {
     else next.delete(cell);
   }
   return next;
+}
+
+/**
+ * Says what is chosen of a picture to fill in, and how much of it is masked.
+ * @param {HTMLElement} region @param {number[]} cells that are chosen @param {Set<number>} masked
+ * @param {number} columns @param {string} count in words
+ */
+export function announceMask(region, cells, masked, columns, count) {
+  const first = cellInWords(cells[0], columns);
+  const last = cellInWords(lastOf(cells), columns);
+  const place = cells.length > 1 ? `From ${first} to ${last}` : capital(first);
+  const inside = cells.filter((cell) => masked.has(cell)).length;
+  const some = inside ? "in part to be filled in" : "known";
+  say(region, `${place}: ${inside === cells.length ? "to be filled in" : some}. ${count}.`);
 }

@@ -1,7 +1,7 @@
 // The token panel: what every step did to one cell of one lane, and the two distributions that met
 // there.
 
-import { chance, dividing, isKnown } from "../numbers.js";
+import { cellInWords, chance, dividing, isKnown } from "../numbers.js";
 import { lifeOf, OUTSIDE, stepInWords, WHY_KNOWN, whyToken } from "../trace/explain.js";
 import { STATUSES } from "../trace/layers.js";
 import { whyOutside } from "../trace/outside.js";
@@ -78,8 +78,7 @@ const unreached = (lane, cell) =>
     : "Known from the start: no lane draws it.";
 
 /** @param {Lane} lane @param {number} cell @param {number} columns */
-const whereOf = (lane, cell, columns) =>
-  `${lane.title}, row ${Math.floor(cell / columns) + 1}, column ${(cell % columns) + 1}`;
+const whereOf = (lane, cell, columns) => `${lane.title}, ${cellInWords(cell, columns)}`;
 
 /** @param {Lane} lane @param {LifeRow} row @param {number} codes */
 const peekParts = (lane, row, codes) => [

@@ -3,6 +3,7 @@
 
 import * as announce from "../../static/board/announce.js";
 import { betInWords, tallyInWords } from "../../static/board/bet.js";
+import { announceMask } from "../../static/form/mask.js";
 import { outcomeOf, whySentence } from "../../static/panels/results.js";
 import { tourOf } from "../../static/tour/chapters.js";
 import { overlapInWords } from "../../static/tour/overlap_picture.js";
@@ -315,7 +316,7 @@ function aloud() {
   };
   const count = "2 of 36 tokens to fill in";
   for (const cells of [[0], [8], [0, 1, 6, 7]])
-    say((live) => announce.announceMask(live, cells, new Set([0, 1]), 6, count));
+    say((live) => announceMask(live, cells, new Set([0, 1]), 6, count));
   const [known] = filledIn().lanes;
   say((live) => announce.announceToken(live, known, laneAt(known, 2), 1, 3));
   const race = raceOf(threeSteps());

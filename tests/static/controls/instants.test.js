@@ -5,7 +5,8 @@ import test from "node:test";
 
 import { sideBySide } from "../../../static/controls/flags.js";
 import * as instants from "../../../static/controls/instants.js";
-import * as keys from "../../../static/controls/keys.js";
+import { isTyped } from "../../../static/controls/keys.js";
+import { MOVES, neighbour } from "../../../static/controls/moves.js";
 import { DID } from "../../../static/trace/explain.js";
 import { clockOf } from "../../../static/trace/replay.js";
 import { Wire, raceOf } from "../wire.js";
@@ -79,12 +80,12 @@ test("the other clock shows the same instant of the lane in question", () => {
 
 test("arrows stay on the grid", () => {
   const moved = (cell) =>
-    Object.values(keys.MOVES).map((move) => keys.neighbour({ lane: 1, cell }, move, [2, 3]).cell);
+    Object.values(MOVES).map((move) => neighbour({ lane: 1, cell }, move, [2, 3]).cell);
   // Left, right, up, down of the first cell, of one in the middle, and of the last.
   assert.deepEqual(moved(0), [0, 1, 0, 3]);
   assert.deepEqual(moved(4), [3, 5, 1, 4]);
   assert.deepEqual(moved(5), [4, 5, 2, 5]);
-  const right = keys.neighbour({ lane: 1, cell: 0 }, [0, 1], [2, 3]);
+  const right = neighbour({ lane: 1, cell: 0 }, [0, 1], [2, 3]);
   assert.deepEqual(right, { lane: 1, cell: 1, pinned: true });
 });
 
@@ -95,7 +96,7 @@ test("keys typed into a field are not the board's", () => {
   const inside = (name, found, key) => {
     const closest = (selector) => (selector.includes(name) ? found : null);
     const target = Object.assign(new Element(), { closest });
-    return keys.isTyped({ key, target }, scrub);
+    return isTyped({ key, target }, scrub);
   };
   for (const name of ["input", "textarea", "select", "[contenteditable]"]) {
     assert.equal(inside(name, field, "l"), true, name);
