@@ -172,6 +172,11 @@ def test_the_stage_is_turned_by_its_strip_by_taps_and_by_swipes(open_file, toure
     for x, passes in ((1200, "1"), (1200, "2"), (640, "2"), (40, "1")):
         page.mouse.click(x, 70)
         expect(board).to_have_attribute("data-t", passes)
+    # forced colours draw no frame that is not there
+    page.emulate_media(forced_colors="active")
+    frame = "it => getComputedStyle(it, '::after').outlineColor"
+    assert page.locator(".lane .frame").first.evaluate(frame) == "rgba(0, 0, 0, 0)"
+    page.emulate_media(forced_colors="none")
     # a picture that stands alone ends above the strip
     key(page, "Shift+Digit4")
     shows(page, "sjd")
