@@ -147,8 +147,9 @@ export function mountRacesList(root, board, recordings, source) {
 /** What the list said of its races before the page was loaded again. @returns {Listed[]} */
 function recalled() {
   try {
-    return JSON.parse(kept(() => sessionStorage, KEPT_RACES) || "[]");
+    const found = JSON.parse(kept(() => sessionStorage, KEPT_RACES));
+    return Array.isArray(found) ? found : [];
   } catch {
-    return []; // another program's
+    return []; // nothing is kept, or something that is not ours
   }
 }
