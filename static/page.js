@@ -71,7 +71,8 @@ class Page {
       (race) => this.#miss(race),
     );
     const show = (/** @type {string} */ race) => void this.#races.ask({ race });
-    const tours = props.tours.whole ? { races: props.tours, show } : undefined;
+    const give = (/** @type {Shown} */ race) => void this.#races.give(race);
+    const tours = props.tours.whole ? { races: props.tours, show, give } : undefined;
     this.#board = new MountedBoard(element, tours);
     const inside = document.documentElement.classList.contains("inside");
     this.#board.go({ inside });
@@ -229,7 +230,7 @@ class Page {
   #joinParts() {
     watchCharts();
     mountSaving(document, () => this.#board.state.race?.snapshot);
-    mountShare(query(this.#element, ".share"), query(document, "#share"), this.#board);
+    mountShare(query(this.#element, ".share", HTMLButtonElement), this.#board);
     mountRemote(this.#element, this.#board, this.#root);
     mountRacesList(this.#element, this.#board, this.#props.recordings, this.#races);
     mountBets(this.#element, this.#board, this.#isGuestOf, async ({ race, lane }) => {

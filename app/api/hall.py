@@ -7,7 +7,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -69,6 +69,8 @@ class Hall:
         """Drops the prompt of this number, if it still waits."""
         self.prompts = {phone: one for phone, one in self.prompts.items() if one[0] != number}
 
-    def listed(self) -> list[dict[str, int | str]]:
-        """Return what waits, the oldest first, as the stage hears of it."""
-        return [{"number": number, "text": text} for number, text in sorted(self.prompts.values())]
+    def told(self) -> dict[str, Any]:
+        """Return what the stage hears: the code, and what waits, the oldest first."""
+        waiting = sorted(self.prompts.values())
+        listed = [{"number": number, "text": text} for number, text in waiting]
+        return {"code": self.code, "prompts": listed}

@@ -21,17 +21,18 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from app.api.hall import FULL_HALL, Hall, Proposal
 
-DIGITS = 8  # of a code: with WRONG tries a minute an address finds one of 64 in months
+DIGITS = 8  # of a code: with ten tries a minute an address finds one of 64 in months
 STAGES, OWN_STAGES = 64, 4  # with a code at once, in all and of an address
 PHONES = 3  # of a stage
 LIFE_SECONDS = 4 * 3600.0  # of a code
 AWAY_SECONDS = 60.0  # for which a stage that is loaded again may be away
-WRONG, WRONG_SECONDS = 10, 60.0  # codes that an address may have wrong in such a time
+# Codes that an address may have wrong in such a time. A hall of phones is often one address.
+WRONG, WRONG_SECONDS = {"remote": 10, "hall": 100}, 60.0
 WAITING = 8  # turns that a stage has not heard yet; more are refused
 HEARD_SECONDS = 5.0  # in which a stage hears a turn, or it is taken back
 BEAT_SECONDS = 15.0  # between signs of life on a stream, which a proxy would cut otherwise
 GONE = "No stage has this code: it was closed, or has a new code. Open the link that it shows."
-NO_HALL = "No stage takes prompts under this link now. Ask the speaker for the one that it shows."
+NO_HALL = "No stage takes prompts under this link now. Ask for the link that the stage shows now."
 FULL = f"{PHONES} phones turn this stage already."
 BEHIND = "The stage is behind: wait until it has turned."
 NOT_HEARD = "The stage did not answer in time. Look whether it has turned before you press again."
@@ -91,7 +92,7 @@ class Remotes:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._stages: dict[str, Stage] = {}  # by code
-        self._wrong: dict[str, list[float]] = {}  # by address, when
+        self._wrong: dict[tuple[str, str], list[float]] = {}  # by what was asked and address, when
 
     def open(self, address: str) -> Stage | None:
         """A stage with a new code; None where there are too many."""
@@ -118,7 +119,7 @@ class Remotes:
         have heard."""
         stage.news.set()
         stage.news = news = asyncio.Event()
-        sent, listed = 0, None
+        sent, told = 0, (not_open := {"code": "", "prompts": []})
         stage.listening += 1
         try:
             yield ":\n\n"
@@ -130,9 +131,9 @@ class Remotes:
                 for turn in [turn for turn in stage.waiting if turn.number > sent]:
                     sent = turn.number
                     yield f"id: {turn.number}\ndata: {turn.by}\n\n"
-                if stage.hall and listed != (prompts := stage.hall.listed()):
-                    listed = prompts
-                    yield f"event: prompts\ndata: {json.dumps(prompts)}\n\n"
+                if (hall := stage.hall.told() if stage.hall else not_open) != told:
+                    told = hall
+                    yield f"event: hall\ndata: {json.dumps(hall)}\n\n"
                 try:
                     await asyncio.wait_for(news.wait(), BEAT_SECONDS)
                 except TimeoutError:
@@ -157,10 +158,11 @@ class Remotes:
         """
         self._forget()
         stage = self._stages.get(press.code)
-        if self._has_guessed(address):
+        known = stage is not None and press.phone in stage.phones
+        if not known and self._has_guessed("remote", address):
             return 429, TOO_OFTEN
         if stage is None:
-            self._count_wrong(address)
+            self._count_wrong("remote", address)
             return 404, GONE
         if press.phone not in stage.phones and len(stage.phones) >= PHONES:
             return 403, FULL
@@ -205,7 +207,7 @@ class Remotes:
             A status of HTTP and, where it is no 200, why.
         """
         self._forget()
-        if self._has_guessed(address):
+        if self._has_guessed("hall", address):
             return 429, TOO_OFTEN
         for stage in self._stages.values():
             if stage.hall and stage.hall.code == proposal.code:
@@ -213,14 +215,14 @@ class Remotes:
                     return 503, FULL_HALL
                 stage.news.set()
                 return 200, ""
-        self._count_wrong(address)
+        self._count_wrong("hall", address)
         return 404, NO_HALL
 
-    def _has_guessed(self, address: str) -> bool:
-        return len(self._wrong.get(address, ())) >= WRONG
+    def _has_guessed(self, kind: str, address: str) -> bool:
+        return len(self._wrong.get((kind, address), ())) >= WRONG[kind]
 
-    def _count_wrong(self, address: str) -> None:
-        self._wrong.setdefault(address, []).append(self._clock())
+    def _count_wrong(self, kind: str, address: str) -> None:
+        self._wrong.setdefault((kind, address), []).append(self._clock())
 
     def _forget(self) -> None:
         """Drops codes that have ended, and wrong ones of a while ago."""
@@ -232,10 +234,10 @@ class Remotes:
             and (stage.listening or now - stage.seen < AWAY_SECONDS)
         }
         recent = {
-            address: [at for at in times if now - at < WRONG_SECONDS]
-            for address, times in self._wrong.items()
+            key: [at for at in times if now - at < WRONG_SECONDS]
+            for key, times in self._wrong.items()
         }
-        self._wrong = {address: times for address, times in recent.items() if times}
+        self._wrong = {key: times for key, times in recent.items() if times}
 
 
 def _new_code() -> str:

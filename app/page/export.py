@@ -14,7 +14,8 @@ import gradio as gr
 
 from app.api.visitor import session_of
 from app.page.form import PRIVATE, unchecked
-from app.races.races import Races, user_error
+from app.page.links import notice_of
+from app.races.races import Races
 from app.settings import SETTINGS
 from app.workers.between_steps import BETWEEN_STEPS
 from engine.settings import SettingError
@@ -170,6 +171,8 @@ def _files(races: Races, on_board: gr.Textbox) -> None:
     file = gr.File(
         label="Your file", visible=False, interactive=False, height=130, elem_id="export-file"
     )
+    # what is in the way, said here: the menu lies over gradio's own messages
+    refusal = gr.HTML(elem_id="export-refusal", apply_default_css=False)
     # places for what the board's element says
     speed, instant = gr.Number(visible=False), gr.JSON(visible=False)
     bar = gr.Progress()  # gradio finds it as the default of an argument
@@ -183,21 +186,26 @@ def _files(races: Races, on_board: gr.Textbox) -> None:
         request: gr.Request,
         progress: gr.Progress = bar,
     ) -> Iterator[Any]:
-        race = races.kept(race_id, session_of(request))
 
         def report(fraction: float) -> None:
             progress(fraction, desc="Making it")
 
         try:
+            race = races.kept(race_id, session_of(request))
             data = make_file(race.recording, kind, speed, instant, report)
             name = file_name(race.recording, kind, instant)
-        except SettingError as error:
-            raise user_error(error) from error
+        except (SettingError, gr.Error) as error:
+            yield (
+                gr.update(visible=False),
+                notice_of(str(getattr(error, "message", error)), "alert"),
+            )
+            return
         with tempfile.TemporaryDirectory() as folder:  # until gradio has copied the file
             path = Path(folder) / name
             path.write_bytes(data)
-            yield gr.update(value=str(path), visible=True)
+            yield gr.update(value=str(path), visible=True), ""
 
     empty = gr.update(visible=True, value=None)
-    emptied = button.click(lambda: empty, None, file, queue=False, **PRIVATE)
-    emptied.then(write_file, inputs, file, js=INSTANT_JS, concurrency_limit=1, **PRIVATE)
+    shown = [file, refusal]
+    emptied = button.click(lambda: (empty, ""), None, shown, queue=False, **PRIVATE)
+    emptied.then(write_file, inputs, shown, js=INSTANT_JS, concurrency_limit=1, **PRIVATE)

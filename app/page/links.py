@@ -19,7 +19,7 @@ from engine.settings import SettingError
 WAITS = "The form is filled in from your link: press Race."
 NOT_HERE = (
     "This page does not have the race that this frame is to show. The HTML file of the Share menu"
-    " has a race for good."
+    " keeps a race for good."
 )
 GONE = "This race is no longer kept here. Its settings are in the form: press Race."
 

@@ -38,9 +38,8 @@ export function bindDrawing(board, go, { drawControls, drawModelled }) {
   let shown = ""; // the lanes' steps, as drawn last
   let instant = ""; // the lanes' steps and marks, as drawn last
   let written = 0; // when the figures were drawn last
-  /** @type {(number | null)[]} */
-  let places = []; // of the lanes, now
-  let placed = 0; // when they were found
+  /** @type {{ places: (number | null)[], among: string, at: number }} */
+  let placed = { places: [], among: "", at: 0 }; // of the lanes as they are shown, and since when
   /** @type {Chosen | null} */
   let uncovered = null; // the pinned cell whose picture has been brought into view
   /** @type {Set<number | string>} */
@@ -83,12 +82,12 @@ export function bindDrawing(board, go, { drawControls, drawModelled }) {
     instant = moved;
     written = now;
     const stand = views.map((view) => view.state).join();
-    // Close lanes would change places at each step.
-    const isHeld = !all && rate > 0 && stand === states && now - placed < STANDING;
-    if (!isHeld) {
-      places = done ? views.map(() => null) : placesAt(state, views);
-      placed = now;
-    }
+    // Close lanes would change places at each step: those that are shown stand for a while.
+    const fresh = done ? views.map(() => null) : placesAt(state, views);
+    const among = [race.snapshot.id, clock, ...state.hidden].join();
+    const isHeld = rate > 0 && stand === states && among === placed.among;
+    if (!isHeld || now - placed.at >= STANDING) placed = { places: fresh, among, at: now };
+    const { places } = placed;
     const ends = race.lanes.map((lane) => placesOf(state, lane));
     const finishes = finishesAt(state, views);
     drawFigures(cards, race, { clock, views, places, ends, finishes, against });
@@ -106,7 +105,7 @@ export function bindDrawing(board, go, { drawControls, drawModelled }) {
       shown = steps.join();
       drawCell(state, steps, views, cards);
     }
-    if (state.live && isOn(race)) announceLeader(part("live"), state, views, places, said);
+    if (state.live && isOn(race)) announceLeader(part("live"), state, views, fresh, said);
     const ended = !state.live && isOver(race) && !race.snapshot.recorded;
     if (state.live || ended) {
       const lanes = ended ? race.lanes : views;
@@ -126,7 +125,9 @@ export function bindDrawing(board, go, { drawControls, drawModelled }) {
       const lane = race.lanes[cell.lane];
       announceToken(part("live"), lane, views[cell.lane], cell.cell, race.grid[1]);
     }
-    if (!state.present) drawPeek(part("peek"), part("pace"), state, steps); // a verdict stays
+    // On the stage a verdict stays where it is.
+    const pointed = state.present ? { ...state, cell: null } : state;
+    drawPeek(part("peek"), part("pace"), pointed, steps);
   }
 
   // Scrolls the picture of a cell that has just been pinned out from under the panel.

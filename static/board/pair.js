@@ -30,18 +30,20 @@ export function whyApart(a, b) {
 /**
  * Two races as one, A and B. Of each it has the finished lanes with these titles, or else those
  * that come first, LANES at most. A verdict is each race's own, so that the pair has none.
- * @param {Snapshot} a @param {Snapshot} b @param {string[]} titles @returns {Live}
+ * @param {Snapshot} a @param {Snapshot} b @param {string[]} titles @returns {Shown}
  */
 export function pairOf(a, b, titles) {
   const lanes = [...lanesOf("A", a, titles), ...lanesOf("B", b, titles)];
-  /** @type {Snapshot} */
+  const together = a.machine === b.machine && a.apart === b.apart;
+  /** @type {Shown} */
   const pair = {
     ...a,
     id: `${a.id}+${b.id}`,
     link: "",
     state: "finished",
-    note: a.machine === b.machine ? "" : TWO_MACHINES,
-    machine: a.machine === b.machine ? a.machine : "two machines",
+    note: together ? "" : TWO_MACHINES,
+    machine: together ? a.machine : "two machines",
+    untimed: !together,
     elsewhere: false,
     recorded: false,
     bets: [],

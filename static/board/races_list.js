@@ -61,8 +61,9 @@ export function mountRacesList(root, board, recordings, source) {
     if (!a || !hasRace(state)) return;
     const shown = shownLanes(state).map(({ title }) => title);
     const titles = isPair(state.race.snapshot) ? shown.map((title) => title.slice(2)) : shown;
-    source.give(pairOf(a, other, titles));
-    if (a.machine !== other.machine) board.go({ clock: "passes" });
+    const pair = pairOf(a, other, titles);
+    source.give(pair);
+    if (pair.untimed) board.go({ clock: "passes" });
   }
 
   /** @param {Listed} one @param {() => void} close */

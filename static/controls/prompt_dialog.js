@@ -4,6 +4,8 @@
 import { promptField, query, queryAll, say, templateCopy } from "../dom.js";
 import { html, render } from "../vendor/lit-html.js";
 
+const BEGINS = 15_000; // ms in which a race begins, or waits for others
+
 /**
  * Goes to the form's prompt; on the stage, which hides the form, it asks for one in a dialog and
  * races it. A board without a form has no prompt, an embedded one neither.
@@ -24,12 +26,13 @@ export function askForPrompt(root, state) {
     field.value = prompt;
     field.dispatchEvent(new Event("input", { bubbles: true }));
   };
-  let picked = 0; // the number of the hall's prompt that was picked last
+  /** @type {Proposed} the hall's prompt that was picked last */
+  let picked = { number: 0, text: "" };
   /** @param {Proposed} proposed */
-  const pick = ({ number, text }) => {
-    picked = number;
-    asked.value = text;
-    tell(text);
+  const pick = (proposed) => {
+    picked = proposed;
+    asked.value = proposed.text;
+    tell(proposed.text);
     asked.focus(); // Enter races it
   };
   const drawHall = () => {
@@ -45,8 +48,8 @@ export function askForPrompt(root, state) {
   query(dialog, "form").addEventListener("submit", () => {
     raced = true;
     tell(asked.value);
-    const detail = picked;
-    if (picked) document.dispatchEvent(new CustomEvent("photo-finish-picked", { detail }));
+    const { number, text } = picked;
+    if (number && text === asked.value) onceRaced(() => sayPicked(number));
     // the form has taken the prompt in by then
     setTimeout(() =>
       document.dispatchEvent(new CustomEvent("photo-finish-press", { detail: "race" })),
@@ -68,6 +71,17 @@ export function askForPrompt(root, state) {
   dialog.showModal();
   asked.select();
 }
+
+/** @param {number} number */
+const sayPicked = (number) =>
+  document.dispatchEvent(new CustomEvent("photo-finish-picked", { detail: number }));
+
+/** Acts once the race that was asked for begins, if it does. @param {() => void} act */
+const onceRaced = (act) =>
+  document.addEventListener("photo-finish-start", act, {
+    once: true,
+    signal: AbortSignal.timeout(BEGINS),
+  });
 
 /**
  * Acts once nothing fills the screen any more: until then nothing else takes the focus.

@@ -1,6 +1,7 @@
 // The menu of the board's Share button: links to what the board shows, and files of its race, which
 // gradio makes.
 
+import { isPair } from "../board/pair.js";
 import { query } from "../dom.js";
 import { outcomeOf } from "../panels/results.js";
 import { hasRace } from "../trace/replay.js";
@@ -8,16 +9,32 @@ import { writeMoment } from "./moment.js";
 
 /**
  * Has the button open the menu over all of the page, the stage too, and the menu's buttons hand out
- * links.
- * @param {HTMLElement} button @param {HTMLElement} menu @param {Board} board
+ * links. A race that has no link has files alone.
+ * @param {HTMLButtonElement} button @param {Board} board
  */
-export function mountShare(button, menu, { state, onChange }) {
-  Object.assign(menu, { popover: "auto", role: "dialog", ariaLabel: "Share" });
-  button.addEventListener("click", () => menu.togglePopover());
-  onChange(({ race }) => {
-    button.hidden = !race.snapshot.link;
-    if (button.hidden && menu.matches(":popover-open")) menu.hidePopover();
+export function mountShare(button, { state, onChange }) {
+  const menuOf = () => query(document, "#share"); // gradio's, which may come after the board
+  onChange(({ race: { snapshot } }) => {
+    button.hidden = !snapshot.id || isPair(snapshot);
+    if (!button.popoverTargetElement) return;
+    query(menuOf(), ".share-links").hidden = !snapshot.link;
+    if (button.hidden) menuOf().hidePopover();
   });
+  const open = () => {
+    const menu = menuOf();
+    Object.assign(menu, { popover: "auto", role: "dialog", ariaLabel: "Share" });
+    menu.addEventListener("toggle", () => {
+      if (menu.matches(":popover-open")) query(menu, "button:not([hidden])").focus();
+    });
+    bindLinks(menu, state);
+    query(menu, ".share-links").hidden = !state.race?.snapshot.link;
+    button.popoverTargetElement = menu; // which this click opens
+  };
+  button.addEventListener("click", open, { once: true });
+}
+
+/** @param {HTMLElement} menu @param {State} state */
+function bindLinks(menu, state) {
   /** @param {string} name @param {(button: HTMLElement, state: Raced) => unknown} act */
   const bind = (name, act) => {
     const one = query(menu, name);

@@ -2,6 +2,9 @@
 
 import { saveButtons, slug } from "./save.js";
 
+/** What was raced for the charts of a section. @type {Record<string, string>} */
+const OTHERS = { "#cost": "captions", "#sweep": "sweep" };
+
 /** Gives every chart its buttons to save it, and takes what is left of those that are gone. */
 export function watchCharts() {
   new MutationObserver((changes) => {
@@ -22,7 +25,9 @@ function offerFiles(node) {
   const title = /** @type {Partial<Plot>} */ (chart)._fullLayout?.xaxis.title;
   const heading = chart.closest(".figure")?.querySelector("h3")?.textContent;
   const bar = saveButtons(slug(heading ?? title?.text ?? "") || "picture");
-  if (chart.closest("#cost")) bar.dataset.raced = "captions"; // it is about no race of this page
+  // Charts that are not of the race on the board.
+  const others = Object.entries(OTHERS).find(([section]) => chart.closest(section));
+  if (others) [, bar.dataset.raced] = others;
   chart.after(bar);
 }
 

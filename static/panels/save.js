@@ -71,6 +71,7 @@ function offer(file, download) {
  */
 async function saveAll(race) {
   const plots = [...document.querySelectorAll("#decided .figure .js-plotly-plot")];
+  if (!plots.length) return; // plotly has not drawn them yet
   /** @type {string[]} */
   const captions = [];
   const files = plots.flatMap((shown, i) => {

@@ -21,7 +21,7 @@ export function mountRemote(root, { state, go, onChange }, server) {
   /** @type {(() => void) | null} closes the stream of turns */
   let closeTurns = null;
   let own = ""; // the address below which the server hears this stage
-  let isOpen = false; // whether the hall is
+  let hallCode = ""; // of the open hall
 
   /** @param {{ code: string, key: string, heard?: number }} remote */
   function listen({ code, key, heard = 0 }) {
@@ -40,46 +40,43 @@ export function mountRemote(root, { state, go, onChange }, server) {
       }
       sayHeard(`${own}/heard`, turn);
     };
-    const prompts = (/** @type {MessageEvent<string>} */ { data }) => {
-      go({ hall: JSON.parse(data) });
+    const hall = (/** @type {MessageEvent<string>} */ { data }) => {
+      const { code: open, prompts } = JSON.parse(data);
+      hallCode = open;
+      go({ hall: prompts });
       document.dispatchEvent(new Event("photo-finish-hall"));
-      if (isOpen) drawHall();
-      else turnHall(true); // it was open before the page was loaded again
+      drawHall();
     };
     // The code has ended, or another window of the browser is the stage that has it.
-    closeTurns = openStream(`${own}/events`, { message, prompts, elsewhere: leave }, leave);
+    closeTurns = openStream(`${own}/events`, { message, hall, elsewhere: leave }, leave);
     drawHall();
   }
 
   /** A link for a phone, as one types it. @param {string} path */
   const linkOf = (path) => `${server.replace(/^https?:\/\//, "")}/${path}`;
 
-  // Opens the hall for prompts, or closes it. An open one stays as it is, and says its link again.
-  /** @param {boolean} open */
-  async function turnHall(open) {
-    isOpen = open;
-    const answer = await post(`${own}/hall`, { open }).catch(() => null);
-    const { code = "" } = answer?.ok ? await answer.json() : {};
-    isOpen = code !== "";
-    say(part("hall-link"), isOpen ? `Prompts: ${linkOf(`hall/${code}`)}` : "");
-    if (!isOpen) go({ hall: [] });
-    drawHall();
+  // Opens the hall for prompts, or closes it; the server tells the stage of it.
+  async function turnHall() {
+    const answer = await post(`${own}/hall`, { open: !hallCode }).catch(() => null);
+    if (!answer?.ok) say(part("hall-count"), "The page's server does not answer. Try again.");
   }
 
+  // While the hall is open its link is shown alone: whoever has the other one turns the stage.
   function drawHall() {
     const button = part("hall-open", HTMLButtonElement);
     button.hidden = closeTurns === null;
-    say(button, isOpen ? "Close the hall" : "Take prompts from the hall");
+    say(button, hallCode ? "Close the hall" : "Take prompts from the hall");
+    part("remote-link").hidden = hallCode !== "";
+    say(part("hall-link"), hallCode && `Prompts: ${linkOf(`hall/${hallCode}`)}`);
     const count = countOf(state.hall.length, "prompt");
-    say(part("hall-count"), isOpen ? `${count} so far: press / to pick one.` : "");
+    say(part("hall-count"), hallCode && `${count} so far: press / to pick one.`);
   }
 
   function leave() {
     closeTurns?.();
     closeTurns = null;
     box.hidden = true;
-    isOpen = false;
-    say(part("hall-link"), "");
+    hallCode = "";
     go({ hall: [] });
     drawHall();
   }
@@ -93,7 +90,7 @@ export function mountRemote(root, { state, go, onChange }, server) {
     if (answer?.ok) return listen(remote);
     say(part("remote-link"), remote?.error ?? "The page's server does not answer.");
   }
-  part("hall-open").addEventListener("click", () => turnHall(!isOpen));
+  part("hall-open").addEventListener("click", turnHall);
   document.addEventListener("photo-finish-picked", ({ detail }) => {
     post(`${own}/hall/taken`, { number: detail }).catch(() => {}); // it waits on, and is seen again
   });

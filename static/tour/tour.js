@@ -1,7 +1,7 @@
 // The guided tour, and the line of the stage.
 
 import { isCovered, isResting } from "../controls/keys.js";
-import { addressQuery, closest, query } from "../dom.js";
+import { addressQuery, closest, query, queryAll } from "../dom.js";
 import { clockName, lastOf } from "../numbers.js";
 import { layerOf } from "../trace/layers.js";
 import { isOn } from "../trace/replay.js";
@@ -48,6 +48,8 @@ export class MountedTour {
   #route = [];
   /** @type {number[]} the same, as the address names them */
   #named;
+  /** @type {string | undefined | null} the race whose chapters are offered */
+  #offered = null;
   #opens; // whether the address asks for the tour, which has not begun yet
   // A race that has been asked for, the one that was on the board then, and what is to be done once
   // the race is there.
@@ -120,30 +122,45 @@ export class MountedTour {
     return { count: countOfChapters(this.#tour), title, lines, say: words, next };
   }
 
-  // Opens the tour at a chapter: about the race on the board if it has that chapter.
+  // Opens the tour at a chapter: about the race on the board if it has that chapter, else about the
+  // recorded one.
   /** @param {number} number */
   #explain(number) {
     const { race } = this.#board.state;
     if (!race || isOn(race)) return;
-    const open = this.#tour?.chapters.findIndex((chapter) => chapter.number === number) ?? -1;
-    if (open >= 0) return this.#show(open);
-    this.#tour = null;
-    this.#first = number;
-    const here = tourOf(race).chapters.some((chapter) => chapter.number === number);
-    this.#start([], here);
+    const { tours } = this.#board;
+    const at = this.#tour?.chapters.findIndex((chapter) => chapter.number === number) ?? -1;
+    if (at >= 0) this.#show(at);
+    else {
+      const before = this.#tour?.before ?? this.#before(race);
+      const here = numbersOf(race).has(number);
+      this.#tour = null;
+      this.#route = [];
+      this.#first = number;
+      if (here || !tours) this.#open(before);
+      else this.#fetch(tours.races.whole, () => this.#open(before));
+    }
+    this.#toTransport();
   }
 
-  /** @param {number[]} chapters @param {boolean} here whether it is about the race on the board */
-  #start(chapters, here = false) {
+  /** @param {number[]} chapters */
+  #start(chapters) {
     if (this.#tour) return this.#leave();
     this.#route = chapters;
-    const { race, layer, clock, costs, hidden, cell, t, playing, spread } = this.#board.state;
+    const { race } = this.#board.state;
     if (!race || isOn(race)) return;
-    const instant = { layer, clock, costs, hidden: new Set(hidden), cell, t, playing, spread };
-    const before = { race: idOf(race), instant };
+    const before = this.#before(race);
     const { tours } = this.#board;
-    if (!tours || here || this.#racesOf(race) || isTour(race)) return this.#open(before);
+    if (!tours || this.#racesOf(race) || isTour(race)) return this.#open(before);
     this.#fetch(tours.races.whole, () => this.#open(before));
+  }
+
+  // What is on the board now, to come back once the tour is left.
+  /** @param {Race} race @returns {Before} */
+  #before(race) {
+    const { layer, clock, costs, hidden, cell, t, playing, spread } = this.#board.state;
+    const instant = { layer, clock, costs, hidden: new Set(hidden), cell, t, playing, spread };
+    return { race: idOf(race), snapshot: race.snapshot, instant };
   }
 
   // The tour's recorded races, if this race is one of them; else null.
@@ -164,15 +181,20 @@ export class MountedTour {
 
   /** @param {Before} before */
   #open(before) {
-    const { race, present } = this.#board.state;
+    const { race } = this.#board.state;
     const found = race && onRoute(tourOf(race, this.#racesOf(race)), this.#route);
     if (!found?.chapters.length) return void this.#draw();
     this.#tour = { ...found, at: 0, phase: -1, share: 0, race: idOf(race), before };
     const at = found.chapters.findIndex(({ number }) => number === this.#first);
     this.#first = 1; // `show` may set it again, on its way to another race
     this.#show(Math.max(0, at));
-    // In two columns the transport stays in sight, so that the arrows can be seen to work.
-    if (matchMedia(WIDE).matches && !present) query(this.#frame, ".transport").scrollIntoView();
+    this.#toTransport();
+  }
+
+  // In two columns the transport stays in sight, so that the arrows can be seen to work.
+  #toTransport() {
+    if (matchMedia(WIDE).matches && !this.#board.state.present)
+      query(this.#frame, ".transport").scrollIntoView();
   }
 
   // The chapter that is shown.
@@ -194,14 +216,17 @@ export class MountedTour {
     Object.assign(tour, { at, phase: -1, share: 0 });
     this.#draw();
     this.#board.go({ ...chapter.view, spread: true }); // all lanes that it speaks of
-    if (!this.#board.state.present && !matchMedia(WIDE).matches) this.#reveal(chapter);
+    this.#panel.scrollTop = 0;
+    if (!matchMedia(WIDE).matches) this.#reveal(chapter);
   };
 
   // Scrolls to a chapter in a window that is not wide. On a phone the pictures stand above the
   // text, on one screen with it, and in a low window beside it.
   /** @param {Chapter} chapter */
   #reveal({ last }) {
-    const isBeside = matchMedia("(max-width: 640px), (max-height: 560px)").matches;
+    const isNarrow = matchMedia("(max-width: 640px)").matches;
+    const isBeside = isNarrow || matchMedia("(max-height: 560px)").matches;
+    if (this.#board.state.present && !(isNarrow && !last)) return; // a stage that does not scroll
     (isBeside && !last ? query(this.#frame, ".lanes") : this.#panel).scrollIntoView();
   }
 
@@ -257,18 +282,21 @@ export class MountedTour {
   #leave = () => {
     if (!this.#tour) return;
     const { go } = this.#board;
-    const { race, instant } = this.#tour.before;
+    const { race, snapshot, instant } = this.#tour.before;
     const elsewhere = race !== this.#tour.race;
     this.#tour = null;
     go(elsewhere ? { ...instant, hidden: new Set(), cell: null, playing: false } : instant);
-    if (elsewhere) this.#fetch(race, () => go(instant));
-    else this.#draw();
+    if (!elsewhere) return this.#draw();
+    this.#awaited = { race, from: idOf(this.#board.state.race), then: () => go(instant) };
+    this.#draw();
+    this.#board.tours?.give(snapshot);
   };
 
   // Goes on with a race that was asked for, once it is on the board. Another race has other
   // chapters.
   /** @param {Race} race */
   #follow(race) {
+    if (!this.#board.tours) this.#offer(race);
     const awaited = this.#awaited;
     if (awaited && awaited.race === idOf(race)) {
       this.#awaited = null;
@@ -277,6 +305,16 @@ export class MountedTour {
     if (awaited && idOf(race) !== awaited.from) this.#awaited = null;
     if (this.#tour && idOf(race) !== this.#tour.race) this.#end({});
     this.#draw();
+  }
+
+  // Offers the chapters that a race has, where there are no recorded ones for the others.
+  /** @param {Race} race */
+  #offer(race) {
+    if (this.#offered === idOf(race)) return;
+    this.#offered = idOf(race);
+    const numbers = numbersOf(race);
+    for (const button of queryAll(this.#frame, "[data-chapter]"))
+      button.hidden = !numbers.has(Number(button.dataset.chapter));
   }
 
   #draw() {
@@ -317,6 +355,9 @@ export class MountedTour {
     else this.turn(key === "on" ? 1 : -1);
   }
 }
+
+/** The numbers of the chapters that a race has. @param {Race} race */
+const numbersOf = (race) => new Set(tourOf(race).chapters.map(({ number }) => number));
 
 /**
  * The chapters of a route, in its order, and the last page; all chapters where it names none of

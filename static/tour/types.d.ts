@@ -8,6 +8,7 @@ type TourRaces = Partial<Record<Part, string>>;
 interface Tours {
   races: TourRaces;
   show(race: string): void;
+  give(race: Shown): void; // one that the browser has
 }
 
 /** What a chapter plays again, part after part; without parts there is nothing to replay. */
@@ -117,6 +118,7 @@ interface TourActs {
 }
 interface Before {
   race: string | undefined;
+  snapshot: Shown;
   instant: Change;
 }
 

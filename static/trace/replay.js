@@ -213,7 +213,9 @@ export function placesOf(state, lane) {
       return null;
     return 1 + before.filter(({ state: stands }) => stands === "finished").length;
   };
-  return { seconds: placeOn("seconds"), passes: placeOn("passes"), modelled: placeOn("modelled") };
+  const { untimed = false } = state.race.snapshot;
+  const [seconds, modelled] = untimed ? [null, null] : [placeOn("seconds"), placeOn("modelled")];
+  return { seconds, passes: placeOn("passes"), modelled };
 }
 
 /**

@@ -13,8 +13,8 @@ interface Painting {
 }
 /** A race that is watched: all of it so far, and what came to be painted, in order. */
 type Live = Snapshot & { paintings: Painting[] };
-/** What the board is given. */
-type Shown = Snapshot | Live;
+/** What the board is given; `untimed` if its lanes' seconds do not compare, as of two machines. */
+type Shown = (Snapshot | Live) & { untimed?: boolean };
 
 /**
  * One step of a lane. Cells and tokens are counted: those committed before it and after it, and those

@@ -86,6 +86,10 @@ def test_a_board_in_a_frame_is_alone_and_is_played_by_the_page_around_it(
     assert frame.evaluate("document.querySelector('.board').getBoundingClientRect().y") < 20
     assert frame.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
     assert parse_qs(urlsplit(frame.url).query)["embed"] == ["1"]
+    frame.locator(".share").click()
+    expect(frame.locator(".moment")).to_be_visible()
+    expect(frame.locator("#export")).to_be_hidden()
+    page.keyboard.press("Escape")
     board.locator(".clock").click()
     page.keyboard.press("r")  # there is no form
     page.keyboard.press("/")

@@ -22,8 +22,13 @@ from tests.browser.acts import (
 
 # The first words on the button that copies a link; they are gone after two seconds.
 COPIED = """() => new Promise(resolve => {
+  const menu = document.querySelector("#share");
+  if (!menu.matches(":popover-open")) document.querySelector(".share").click();
   const button = document.querySelector(".moment");
-  const read = () => resolve(button.querySelector("span").textContent);
+  const read = () => {
+    menu.hidePopover();
+    resolve(button.querySelector("span").textContent);
+  };
   new MutationObserver(read).observe(button, { childList: true, subtree: true });
   button.click();
 })"""

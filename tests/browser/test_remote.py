@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 import pytest
-from playwright.sync_api import Request, Route, expect
+from playwright.sync_api import Browser, BrowserContext, Page, Request, Route, expect
 
 from app.api import remotes
 from tests.browser.acts import PATIENCE, key, prompted, wide
@@ -11,12 +13,31 @@ from tests.browser.acts import PATIENCE, key, prompted, wide
 
 @pytest.fixture(autouse=True)
 def patient_stage(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A press waits as long as these pages take. They share the few connections that a browser has
-    for one server, and the phone's press holds one of them."""
+    """A press waits as long as these pages take."""
     monkeypatch.setattr(remotes, "HEARD_SECONDS", PATIENCE / 1000)
 
 
-def test_a_phone_turns_the_stage_and_hears_when_it_has_gone(recorded_url, open_page) -> None:
+@pytest.fixture
+def phone_of(browser: Browser) -> Iterator[Callable[[str], Page]]:
+    """Opens a link on a phone, which shares no connections with the stage's browser."""
+    contexts: list[BrowserContext] = []
+
+    def opened(address: str) -> Page:
+        context = browser.new_context(viewport={"width": 390, "height": 844})
+        context.set_default_timeout(PATIENCE)
+        contexts.append(context)
+        phone = context.new_page()
+        phone.goto(address)
+        return phone
+
+    yield opened
+    for context in contexts:
+        context.close()
+
+
+def test_a_phone_turns_the_stage_and_hears_when_it_has_gone(
+    recorded_url, open_page, phone_of
+) -> None:
     stage = open_page(recorded_url, 1280, 720, "?present=1")
     prompted(stage, "cactus on yellow sand")
     other = stage.context.new_page()  # another stage of the browser, which has no code
@@ -30,9 +51,7 @@ def test_a_phone_turns_the_stage_and_hears_when_it_has_gone(recorded_url, open_p
     address = f"http://{link.inner_text()}"
     assert address.startswith(recorded_url)
 
-    phone = stage.context.new_page()
-    phone.set_viewport_size({"width": 390, "height": 844})
-    phone.goto(address)
+    phone = phone_of(address)
     said = phone.locator("p[role=status]")
     buttons = phone.get_by_role("button")
     assert buttons.all_inner_texts() == ["Next", "Back"]
@@ -57,7 +76,6 @@ def test_a_phone_turns_the_stage_and_hears_when_it_has_gone(recorded_url, open_p
     expect(said).to_contain_text("No stage has this code")
     key(stage, "f")
     expect(said).to_be_empty()
-    phone.close()
 
 
 def test_a_proxy_that_answers_for_the_server_loses_no_press(recorded_url, browser) -> None:
@@ -95,16 +113,17 @@ def test_a_proxy_that_answers_for_the_server_loses_no_press(recorded_url, browse
 HOSTILE = "<img src=x onerror=window.hit=1> red cat"
 
 
-def test_the_hall_proposes_prompts_and_the_speaker_picks_one(quick, open_page) -> None:
+def test_the_hall_proposes_prompts_and_the_speaker_picks_one(quick, open_page, phone_of) -> None:
     stage = open_page(quick, 1280, 720, "?present=1")
     key(stage, "m")
     expect(stage.locator(".hall-link")).to_be_empty()  # nobody proposes until the speaker asks
     stage.get_by_role("button", name="Take prompts from the hall").click()
     link = stage.locator(".hall-link")
     expect(link).to_contain_text("/hall/")
-    phones = [stage.context.new_page() for _ in range(2)]
+    expect(stage.locator(".remote-link")).to_be_hidden()  # whoever reads it could turn the stage
+    address = f"http://{link.inner_text().removeprefix('Prompts: ')}"
+    phones = [phone_of(address) for _ in range(2)]
     for phone, prompt in zip(phones, (HOSTILE, "blue dog"), strict=True):
-        phone.goto(f"http://{link.inner_text().removeprefix('Prompts: ')}")
         phone.get_by_label("What shall be drawn?").fill(prompt)
         phone.get_by_role("button", name="Propose it").click()
         expect(phone.locator("p")).to_contain_text("The speaker has it")
@@ -122,5 +141,3 @@ def test_the_hall_proposes_prompts_and_the_speaker_picks_one(quick, open_page) -
     expect(stage.locator(".hall-link")).to_be_empty()
     phones[0].get_by_role("button", name="Propose it").click()
     expect(phones[0].locator("p")).to_contain_text("No stage takes prompts")
-    for phone in phones:
-        phone.close()

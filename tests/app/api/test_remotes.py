@@ -201,7 +201,7 @@ def test_a_stage_that_is_behind_is_not_asked_for_more(remotes, stage) -> None:
 
 def test_codes_are_not_found_by_trying(remotes, stage, clock) -> None:
     wrong = str((int(stage.code) + 1) % 10**DIGITS).zfill(DIGITS)
-    for _ in range(WRONG):
+    for _ in range(WRONG["remote"]):
         assert asked(remotes, wrong) == (404, GONE)
     assert asked(remotes, stage.code) == (429, TOO_OFTEN)
     assert asked(remotes, stage.code, HOME) == (200, "")
@@ -287,9 +287,9 @@ def test_a_hall_is_closed_until_its_stage_opens_it_and_each_phone_has_one_prompt
         ("phone-one", "owl"),
     ):
         assert remotes.propose(proposed(code, prompt, phone), HALL) == (200, "")
-    assert [one["text"] for one in stage.hall.listed()] == ["<b>dog</b>", "owl"]
-    remotes.take(stage, stage.hall.listed()[0]["number"])
-    assert [one["text"] for one in stage.hall.listed()] == ["owl"]
+    assert [one["text"] for one in stage.hall.told()["prompts"]] == ["<b>dog</b>", "owl"]
+    remotes.take(stage, stage.hall.told()["prompts"][0]["number"])
+    assert [one["text"] for one in stage.hall.told()["prompts"]] == ["owl"]
     assert remotes.open_hall(stage, False) == ""
     assert remotes.propose(proposed(code, "cat"), HALL) == (404, NO_HALL)
 
@@ -301,10 +301,18 @@ def test_a_hall_has_an_end_and_its_code_is_not_guessed(remotes, stage) -> None:
     ]
     assert answers == [(200, "")] * PROPOSED + [(503, FULL_HALL)]
     assert remotes.propose(proposed(code, "another", "phone-0000"), HALL) == (200, "")
-    for _ in range(WRONG):
+    for _ in range(WRONG["hall"]):
         remotes.propose(proposed("no-code", "cat"), HALL)
     assert remotes.propose(proposed(code, "cat"), HALL) == (429, TOO_OFTEN)
-    assert asked(remotes, stage.code) == (429, TOO_OFTEN)
+    assert asked(remotes, stage.code) == (200, ""), "a hall's errors stop no speaker"
+
+
+def test_a_phone_that_turns_a_stage_is_not_stopped_by_others_errors(remotes, stage) -> None:
+    assert asked(remotes, stage.code) == (200, "")
+    for _ in range(WRONG["remote"]):
+        asked(remotes, "no-code", phone="phone-two")
+    assert asked(remotes, stage.code, phone="phone-two") == (429, TOO_OFTEN)
+    assert asked(remotes, stage.code) == (200, "")
 
 
 def test_a_stage_hears_of_its_halls_prompts(remotes, monkeypatch) -> None:
@@ -320,12 +328,16 @@ def test_a_stage_hears_of_its_halls_prompts(remotes, monkeypatch) -> None:
         said.append(await anext(events))
         remotes.take(stage, 1)
         said.append(await anext(events))
+        remotes.open_hall(stage, False)
+        said.append(await anext(events))
         return said
 
     start, *told = run(heard())
     assert start == ":\n\n"
-    texts = ["[]", '[{"number": 1, "text": "a \\"cat\\""}]', "[]"]
-    assert told == [f"event: prompts\ndata: {text}\n\n" for text in texts]
+    cat = {"number": 1, "text": 'a "cat"'}
+    halls = [json.loads(event.removeprefix("event: hall\ndata: ")) for event in told]
+    assert [hall["prompts"] for hall in halls] == [[], [cat], [], []]
+    assert [hall["code"] != "" for hall in halls] == [True, True, True, False]
 
 
 @pytest.mark.parametrize("prompt", ["", " \n", "x" * (LENGTH + 1)])

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { isPair, pairOf, whyApart } from "../../../static/board/pair.js";
+import { placesOf } from "../../../static/trace/replay.js";
 import { readRace } from "../../../static/trace/step_table.js";
 import { fieldsOf, snapshot, threeSteps } from "../wire.js";
 
@@ -50,5 +51,10 @@ test("races of two machines compare by passes alone", () => {
   assert.equal(whyApart(a, { ...b, machine: "x" }), "");
   assert.match(pair.note, /their seconds do not/);
   assert.equal(pair.machine, "two machines");
+  assert.deepEqual([pair.untimed, pairOf(a, b, ["AR"]).untimed], [true, false]);
+  assert.equal(pairOf(a, { ...b, apart: !a.apart }, ["AR"]).untimed, true, "timed in another way");
+  const race = readRace(pair, null);
+  const places = placesOf({ race, hidden: new Set() }, race.lanes[0]);
+  assert.deepEqual([places.seconds, places.passes], [null, 1]);
   assert.equal(pairOf(a, b, ["AR"]).note, "");
 });

@@ -140,7 +140,7 @@ test("a lane's place at the finish is among the lanes that are shown, once it is
   const at = (...hidden) =>
     lanes.map((lane) => {
       const { seconds, passes, modelled } = replay.placesOf(
-        { race: { lanes }, hidden: new Set(hidden) },
+        { race: { lanes, snapshot: {} }, hidden: new Set(hidden) },
         lane,
       );
       return [seconds, passes, modelled];
