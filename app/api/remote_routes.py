@@ -18,7 +18,7 @@ from app.races.event_stream import HEADERS
 from visualize.assets import STATIC
 
 TOO_MANY = "Too many stages have a code here. Close one of them, or try again later."
-# What a body has to be that is none.
+# The answers to bodies that are not what they have to be.
 SHAPES: dict[type[BaseModel], str] = {
     Press: "A press is {code, phone: 8 to 64 characters, number: 0 .., by: -1, 0 or 1}.",
     Heard: "What a stage has heard is {turn: 1 ..}.",

@@ -38,12 +38,9 @@ class Events:
         race = self._races.start(session_of(client), address(client), request)
         return board_value(race, own=True)
 
-    def show(self, race_id: Any, client: gr.Request) -> dict[str, Any]:
-        return self._races.show(race_id, session_of(client))
-
     def show_asked(self, event: gr.EventData, client: gr.Request) -> dict[str, Any]:
         """The race that the board's script asks for."""
-        return self.show(getattr(event, "race", ""), client)
+        return self._races.show(getattr(event, "race", ""), session_of(client))
 
     def stop(self, race_id: Any, key: Any, client: gr.Request) -> None:
         self._races.stop(race_id, key, session_of(client))

@@ -1,4 +1,4 @@
-"""What a visitor takes away of a race: links to it, and files."""
+"""The menu of the board's Share button: links to a race, and files of it."""
 
 from __future__ import annotations
 

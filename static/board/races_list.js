@@ -145,7 +145,7 @@ export function mountRacesList(root, board, recordings, source) {
   });
 }
 
-/** What the list said of its races before the page was loaded again. @returns {Listed[]} */
+/** The races that the list had before the page was loaded again. @returns {Listed[]} */
 function recalled() {
   try {
     const found = JSON.parse(kept(() => sessionStorage, KEPT_RACES));

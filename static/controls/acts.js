@@ -1,4 +1,4 @@
-// What keys and buttons do to the board.
+// The acts of the board: keys and buttons call them.
 
 import { keepInside } from "../board/inside.js";
 import { query } from "../dom.js";

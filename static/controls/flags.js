@@ -24,8 +24,8 @@ export function sideBySide(ends, width, flag = FLAG) {
 }
 
 /**
- * What draws the flags of the shown lanes that have finished over the scrubber. `redraw` is called
- * where there is more or less room for them.
+ * Returns a function that draws the flags of the finished lanes over the scrubber. Lanes that are
+ * hidden have none. `redraw` is called when the scrubber gets wider or narrower.
  * @param {HTMLElement} panel @param {State} state @param {() => void} redraw
  */
 export function bindFlags(panel, state, redraw) {

@@ -14,7 +14,7 @@ import {
 export const SPEEDS = [0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8];
 const SEEN = 8; // seconds that a recording is to last, roughly
 
-/** The speed at which a recording of so many seconds can be watched. @param {number} seconds */
+/** The speed at which a recording lasts about eight seconds. @param {number} seconds */
 export function watchable(seconds) {
   /** @param {number} speed */
   const off = (speed) => Math.abs(Math.log(seconds / speed / SEEN));

@@ -40,7 +40,7 @@ export function isResting(event) {
   return event.defaultPrevented || (character && !charactersAct());
 }
 
-/** Whether a dialog or a menu lies over the page, whose keys it takes. */
+/** Whether a dialog or a menu lies over the page: keys are for it then. */
 export const isCovered = () =>
   document.querySelector("dialog[open], [popover=auto]:popover-open") !== null;
 

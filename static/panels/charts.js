@@ -2,7 +2,7 @@
 
 import { saveButtons, slug } from "./save.js";
 
-/** What was raced for the charts of a section. @type {Record<string, string>} */
+/** The word in files' names for charts that are of another race. @type {Record<string, string>} */
 const OTHERS = { "#cost": "captions", "#sweep": "sweep" };
 
 /** Gives every chart its buttons to save it, and takes what is left of those that are gone. */

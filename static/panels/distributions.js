@@ -14,7 +14,7 @@ export function distributionsOf(view, row) {
   ];
 }
 
-// What q was, for a newcomer.
+// The source of q, in a newcomer's words.
 /** @param {Lane} lane @param {LifeRow} row */
 function sourceOf(lane, { draft, topDraft }) {
   if (draft === null || !topDraft.length) return "no draft";
@@ -63,7 +63,7 @@ function distributionOf({ codes }, row, title, top, share, other) {
   </figure>`;
 }
 
-// What a token is in a row: the word beside its bar, and the mark of its swatch.
+// The part that a token plays in a row: the word beside its bar, and the mark of its swatch.
 /** @param {number} id @param {LifeRow} row */
 function roleOf(id, { draft, token, committed, status }) {
   if (id === token && committed)

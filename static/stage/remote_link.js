@@ -12,7 +12,8 @@ const PAUSES_HEARD = [500, 1500]; // ms before each further try to say that a tu
 const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
 
 /**
- * Has the key m and a button show the link for phones, on the stage, and turns as they say.
+ * Shows the links for phones when m or its button is pressed on the stage, and turns the stage as
+ * phones say.
  * @param {HTMLElement} root @param {Board} board @param {string} server its address
  */
 export function mountRemote(root, { state, go, onChange }, server) {
