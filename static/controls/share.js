@@ -2,7 +2,7 @@
 // gradio makes.
 
 import { isPair } from "../board/pair.js";
-import { query } from "../dom.js";
+import { query, queryAll } from "../dom.js";
 import { outcomeOf } from "../panels/results.js";
 import { hasRace } from "../trace/replay.js";
 import { writeMoment } from "./moment.js";
@@ -23,6 +23,9 @@ export function mountShare(button, { state, onChange }) {
   const open = () => {
     const menu = menuOf();
     Object.assign(menu, { popover: "auto", role: "dialog", ariaLabel: "Share" });
+    menu.addEventListener("beforetoggle", () => {
+      for (const words of queryAll(menu, ".share-links span")) words.textContent = "";
+    });
     menu.addEventListener("toggle", () => {
       if (menu.matches(":popover-open")) query(menu, "button:not([hidden])").focus();
     });
@@ -90,12 +93,11 @@ const copied = async (text) =>
     () => false,
   );
 
-/** Says on a button what has been done. @param {HTMLElement} button @param {string} text */
-function sayOn(button, text) {
-  const words = query(button, "span");
-  words.textContent = text;
-  setTimeout(() => (words.textContent = ""), 2000);
-}
+/**
+ * Says on a button what has been done, until the menu is closed.
+ * @param {HTMLElement} button @param {string} text
+ */
+const sayOn = (button, text) => (query(button, "span").textContent = text);
 
 /**
  * Copies a link, or makes it the page's address where the browser does not let it be copied.
