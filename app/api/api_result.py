@@ -30,7 +30,8 @@ class LaneResult(BaseModel):
     decoder: str = Field(description="its name, as `lanes` has it")
     title: str = Field(description="the decoder's title and the knobs that are not its defaults")
     badge: str = Field(
-        description="identical image, same distribution, changed distribution or not judged"
+        description="identical image, identical but for rounding (in half precision), same"
+        " distribution, changed distribution or not judged"
     )
     state: str = Field(description="waiting, racing, finished, stopped or failed")
     error: str = Field(description="what went wrong; empty where nothing did")

@@ -38,6 +38,7 @@ _LANES: tuple[type[Decoder], ...] = (
     Parallel,
 )
 BUILT_IN: dict[str, type[Decoder]] = {decoder.name: decoder for decoder in _LANES}
+HALF = ("float16", "bfloat16")  # of 2 bytes
 DECODERS = BUILT_IN | {decoder.name: decoder for decoder in load_outside(BUILT_IN)}
 # On decoders from outside, read when their files are: a later verdict may be on another text.
 VERDICTS: dict[str, Verdict | None] = {
@@ -56,12 +57,24 @@ def decoder_of(name: str) -> type[Decoder]:
 
 
 def badge_of(name: str) -> Badge:
-    """What a lane wears: its decoder's badge, if it is one of the repository's, else that of the
-    verdict on it."""
+    """What a decoder wears: its badge, if it is one of the repository's, else that of the verdict
+    on it."""
     if name in BUILT_IN:
         return BUILT_IN[name].badge
     verdict = VERDICTS.get(name)
     return verdict.outcome.badge if verdict else Badge.NOT_JUDGED
+
+
+def lane_badge(name: str, dtype: str) -> Badge:
+    """Return what a lane wears whose model computed in `dtype`.
+
+    In half precision a pass over a window and a pass over one token differ in their last bits, so
+    that a draw near the edge between two tokens can fall on the other: only vanilla AR's own lane
+    has its very picture.
+    """
+    badge = badge_of(name)
+    rounds = badge is Badge.IDENTICAL and name != "ar" and dtype in HALF
+    return Badge.ROUNDED if rounds else badge
 
 
 def is_claim(name: str, shift: float | None) -> bool:

@@ -27,6 +27,7 @@ class Badge(Enum):
     """What a decoder promises about the picture, next to vanilla AR's."""
 
     IDENTICAL = "identical image"
+    ROUNDED = "identical but for rounding"  # an identical image's in half precision
     SAME_DISTRIBUTION = "same distribution"
     CHANGED_DISTRIBUTION = "changed distribution"
     NOT_JUDGED = "not judged"  # nothing that is proved here, whatever its author says
@@ -34,7 +35,7 @@ class Badge(Enum):
     @property
     def lossless(self) -> bool:
         """Whether it promises vanilla AR's distribution."""
-        return self in (Badge.IDENTICAL, Badge.SAME_DISTRIBUTION)
+        return self in (Badge.IDENTICAL, Badge.ROUNDED, Badge.SAME_DISTRIBUTION)
 
 
 @dataclass(frozen=True, slots=True)

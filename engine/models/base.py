@@ -72,6 +72,7 @@ class ImageModel(ABC):
     forced_ids: Tensor
     sampling: Sampling
     weights: str = ""  # what identifies its weights, where anything does
+    dtype: torch.dtype = torch.float32  # in which its layers compute
     drafter: Drafter | None = None
     # Whether windows keep their width to the image's end and the cache is read in buckets, so that
     # the operations of a step are those of the one before it: what a CUDA graph needs.

@@ -73,6 +73,7 @@ class Race:
             machine_of(model),
             request.infilling,
             model.weights,
+            str(model.dtype).removeprefix("torch."),
         )
 
     def trace(self, frames: Sequence[Frame]) -> Trace:

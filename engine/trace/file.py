@@ -108,10 +108,11 @@ def _is_scalar(value: Any) -> bool:
 class Header:
     """What was raced, on what. `cells` is the grid cell, in raster order, of every sequence
     position, -1 of one that the model's layout forces, which has none. `machine` names the device
-    the seconds were measured on; `weights` are `ImageModel.weights`. Of an infilling, `cells` are
-    the masked ones (and, where it is `below`, the forced ones between them), in the order in which
-    they were filled in; the others hold what was known. `dropped` is the detail that the file of a
-    long race leaves out."""
+    the seconds were measured on; `weights` are `ImageModel.weights`, `dtype` is the name of the
+    type of number that it computed in, "" where an older file does not say. Of an infilling,
+    `cells` are the masked ones (and, where it is `below`, the forced ones between them), in the
+    order in which they were filled in; the others hold what was known. `dropped` is the detail that
+    the file of a long race leaves out."""
 
     prompt: str
     seed: int
@@ -124,6 +125,7 @@ class Header:
     machine: str
     infilling: Infilling | None = None
     weights: str = ""
+    dtype: str = ""
     dropped: tuple[Dropped, ...] = ()
 
     def cells_of(self, lane: int) -> tuple[int, ...]:
@@ -169,11 +171,11 @@ class Header:
             isinstance(self.seed, int) and 0 <= self.seed <= MAX_SEED
         ):
             raise TraceError("The seed is out of range.")
-        for text in (self.model, self.machine, self.weights):
+        for text in (self.model, self.machine, self.weights, self.dtype):
             if not (isinstance(text, str) and len(text) <= MAX_NAME):
                 raise TraceError(
-                    "The names of the model, its weights and the machine are texts of at most"
-                    f" {MAX_NAME} characters."
+                    "The names of the model, its weights, its dtype and the machine are texts of at"
+                    f" most {MAX_NAME} characters."
                 )
 
 
@@ -304,14 +306,13 @@ def _header(head: dict[str, Any]) -> Header:
         sampling = Sampling(**head["sampling"])
     except SettingError as error:
         raise TraceError(f"The sampling settings cannot be: {str(error)[:200]}") from error
-    # older traces have neither
-    infilling, weights = head.get("infilling"), head.get("weights", "")
+    infilling = head.get("infilling")  # older traces do not have all of these
     if infilling is not None:
         try:
             infilling = Infilling(tuple(infilling["known"][: MAX_SIDE**2 + 1]), infilling["order"])
         except SettingError as error:
             raise TraceError(f"The infilling cannot be: {str(error)[:200]}") from error
-    optional = ("infilling", "weights", "dropped")
+    optional = ("infilling", "weights", "dtype", "dropped")
     names = [f.name for f in dataclasses.fields(Header) if f.name not in optional]
     rest = {name: head[name] for name in names}
     height, width = map(index, rest["grid"])
@@ -324,7 +325,8 @@ def _header(head: dict[str, Any]) -> Header:
             "lanes": lanes,
             "sampling": sampling,
             "infilling": infilling,
-            "weights": weights,
+            "weights": head.get("weights", ""),
+            "dtype": head.get("dtype", ""),
             "dropped": tuple(map(Dropped, head.get("dropped", ())[: len(Dropped)])),
         }
     )

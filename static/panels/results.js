@@ -131,20 +131,18 @@ function drafterWords(lane, model) {
 
 /** @param {number | null} value */
 const timesFaster = (value) => (value === null ? "–" : `${value.toFixed(2)}×`);
-/** @param {Result} row @param {Lane} lane @param {Race} race */
-function badgeOf(row, lane, { snapshot }) {
-  if (row.differs !== null) return `${lane.badge}, but from token ${row.differs} on`;
-  const ar = snapshot.results.some((other) => snapshot.lanes[other.lane].decoder === "ar");
-  const equal = ar && lane.decoder !== "ar" && lane.badge.startsWith("identical");
-  const cells = lane.total;
-  return lane.badge + (equal ? `: ${cells} of ${cells} tokens equal` : "");
+/** @param {Result} row @param {Lane} lane */
+function badgeOf({ equal, differs }, lane) {
+  if (equal === null) return lane.badge;
+  const first = differs === null ? "" : `, the first other is token ${differs}`;
+  return `${lane.badge}: ${equal} of ${lane.total} tokens equal${first}`;
 }
 
 /**
  * The columns of the table of results: the heading, its explanation, and a lane's value, which is a
  * number alone where it is one.
  * @param {Race} race
- * @returns {[string, string, (row: Result, lane: Lane, race: Race) => string | number][]}
+ * @returns {[string, string, (row: Result, lane: Lane) => string | number][]}
  */
 function columnsOf({ snapshot: { recorded, results }, lanes }) {
   /** @typedef {[string, string, (row: Result, lane: Lane) => string | number]} Column */
@@ -219,7 +217,7 @@ export function tableOf(state) {
     ([name, title]) => html`<th scope="col" title=${title || nothing}>${name}</th>`,
   );
   const rows = race.snapshot.results.map((row) => {
-    const [name, ...values] = columns.map(([, , text]) => text(row, race.lanes[row.lane], race));
+    const [name, ...values] = columns.map(([, , text]) => text(row, race.lanes[row.lane]));
     const cells = values.map((text) => html`<td>${text}</td>`);
     return html`<tr>
       <th scope="row">${name}</th>

@@ -1,7 +1,7 @@
 // Written by `python -m visualize.board.snapshot_types` from visualize/board/snapshot.py.
 
 /** What a decoder promises about the picture, next to vanilla AR's. */
-type Badge = "identical image" | "same distribution" | "changed distribution" | "not judged";
+type Badge = "identical image" | "identical but for rounding" | "same distribution" | "changed distribution" | "not judged";
 
 interface Dtype {
   size: number;
@@ -79,7 +79,8 @@ interface Result {
   drafter: number;
   seconds: number;
   pass_ms: number; // all that the lane did, forward passes and all
-  differs: number | null; // first cell at which a picture is not vanilla AR's
+  equal: number | null; // tokens that are vanilla AR's, of a lane that promises its very picture
+  differs: number | null; // first cell at which such a picture is not vanilla AR's
   faster: Record<"seconds" | "passes", number | null>; // than this race's vanilla AR
 }
 

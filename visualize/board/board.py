@@ -63,11 +63,9 @@ class Board:
         self._swatches = base64.b64encode(swatches or b"").decode()
         self._lanes = [
             BoardLane(
-                lane,
+                header,
+                i,
                 name,
-                header.grid,
-                header.cells_of(i),
-                header.infilling,
                 None
                 if header.infilling or changed_sampling(header)
                 else paper_figure(header.model, lane.decoder, lane.settings),

@@ -6,12 +6,12 @@ import base64
 
 import numpy as np
 
-from engine.decoders import DECODERS, VERDICTS, badge_of, decoder_of, is_claim
+from engine.decoders import DECODERS, VERDICTS, decoder_of, is_claim, lane_badge
 from engine.decoders.base import Badge
 from engine.decoders.paper_figures import PaperFigure
-from engine.infilling import MASKED, Infilling
+from engine.infilling import MASKED
 from engine.race.request import rule_of
-from engine.trace import Frame, LaneState, LaneStats, Step, StepTable, TraceLane
+from engine.trace import Frame, Header, LaneState, LaneStats, Step, StepTable
 from engine.trace.rows import SENT
 from visualize.board.snapshot import (
     CLOCKS,
@@ -27,6 +27,10 @@ from visualize.pictures.picture import final_webp
 
 PROMISES = {
     Badge.IDENTICAL: "Token for token the picture that vanilla AR draws from this seed.",
+    Badge.ROUNDED: (
+        "Vanilla AR's picture from this seed, unless half precision turns a near tie and what"
+        " follows it."
+    ),
     Badge.SAME_DISTRIBUTION: (
         "Another picture than vanilla AR's from this seed, drawn with exactly the same"
         " probabilities."
@@ -41,16 +45,17 @@ PROMISES = {
 }
 
 
-def promise_of(name: str) -> str:
-    """What a lane's badge says, in a sentence."""
+def promise_of(name: str, badge: Badge) -> str:
+    """Say in a sentence what the badge of a lane of the decoder `name` promises."""
     if verdict := VERDICTS.get(name):
-        return verdict.sentence
-    if name in DECODERS and badge_of(name) is Badge.NOT_JUDGED:
+        rounded = f" {PROMISES[badge]}" if badge is Badge.ROUNDED else ""
+        return verdict.sentence + rounded
+    if name in DECODERS and badge is Badge.NOT_JUDGED:
         return (
             f"A decoder from outside. Its author says: {DECODERS[name].badge.value}. Nothing of it"
             " is proved here: judge it with photo-finish judge FILE, and start the page again."
         )
-    return PROMISES[badge_of(name)]
+    return PROMISES[badge]
 
 
 def marked(figure: PaperFigure) -> PaperMark:
@@ -59,20 +64,18 @@ def marked(figure: PaperFigure) -> PaperMark:
 
 
 class BoardLane:
-    """One lane: its figures, its step table as text, and its picture. `tokens` [h * w] are those
-    known or committed and the standing drafts, -1 elsewhere; `figure` is what a paper has for such
-    a lane."""
+    """Lane `number` of a race: its figures, its step table as text, and its picture.
+
+    `tokens` [h * w] are those known or committed and the standing drafts, -1 elsewhere; `figure` is
+    what a paper has for such a lane.
+    """
 
     def __init__(
-        self,
-        lane: TraceLane,
-        name: str,
-        grid: tuple[int, int],
-        cells: tuple[int, ...],
-        infilling: Infilling | None,
-        figure: PaperFigure | None = None,
+        self, header: Header, number: int, name: str, figure: PaperFigure | None = None
     ) -> None:
+        lane, grid, infilling = header.lanes[number], header.grid, header.infilling
         self.decoder = lane.decoder
+        self.badge = lane_badge(lane.decoder, header.dtype)
         self.rule = rule_of(lane)
         self.name = name
         self._published = marked(figure) if figure else None
@@ -83,7 +86,7 @@ class BoardLane:
         self._committed = self.tokens != MASKED
         self._known = int(self._committed.sum())
         self.patches = LanePatches(self._committed, grid)
-        self._cells = np.array(cells)
+        self._cells = np.array(header.cells_of(number))
         self._own_cells = lane.cells
         self._stats = LaneStats()
         self._table = dict.fromkeys(SENT, "")
@@ -154,8 +157,8 @@ class BoardLane:
             title=self.name,
             idea=decoder.idea,
             paper=decoder.paper,
-            badge=badge_of(self.decoder),
-            promise=promise_of(self.decoder),
+            badge=self.badge,
+            promise=promise_of(self.decoder, self.badge),
             published=self._published,
             table=dict(self._table),
             picture=self._file,
@@ -199,12 +202,18 @@ class BoardLane:
         )
 
     def result(self, number: int, ar: BoardLane | None) -> Result:
-        """The row of lane `number`; a speed-up is None where no vanilla AR lane has finished.
-        `differs` is the first cell at which a picture that promises to be vanilla AR's is not: in
-        low precision a near tie can fall the other way."""
-        differs: list[int] = []
-        if ar is not None and badge_of(self.decoder) is Badge.IDENTICAL:
-            differs = np.flatnonzero(self.tokens != ar.tokens).tolist()
+        """Return the row of lane `number`.
+
+        A speed-up is None where no vanilla AR lane has finished. `equal` and `differs` compare a
+        picture that promises to be vanilla AR's with that lane's: in low precision a near tie can
+        fall the other way.
+        """
+        equal = differs = None
+        identical = self.badge in (Badge.IDENTICAL, Badge.ROUNDED)
+        if ar is not None and self.decoder != ar.decoder and identical:
+            same = self.tokens == ar.tokens
+            equal = int(same.sum()) - self._known
+            differs = None if same.all() else int(same.argmin())
         stats = self._stats
         return Result(
             lane=number,
@@ -214,7 +223,8 @@ class BoardLane:
             drafter=stats.drafter_passes,
             seconds=round(stats.clock, 6),
             pass_ms=round(1000 * stats.clock / stats.nfe, 2),
-            differs=differs[0] if differs else None,
+            equal=equal,
+            differs=differs,
             faster={clock: self._faster(clock, ar) for clock in CLOCKS},
         )
 

@@ -92,7 +92,12 @@ class Result(BaseModel):
     drafter: int
     seconds: float
     pass_ms: float = Field(description="all that the lane did, forward passes and all")
-    differs: int | None = Field(description="first cell at which a picture is not vanilla AR's")
+    equal: int | None = Field(
+        description="tokens that are vanilla AR's, of a lane that promises its very picture"
+    )
+    differs: int | None = Field(
+        description="first cell at which such a picture is not vanilla AR's"
+    )
     faster: dict[MeasuredClock, float | None] = Field(description="than this race's vanilla AR")
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image, ImageDraw
 
-from engine.decoders import badge_of, is_claim
+from engine.decoders import is_claim, lane_badge
 from engine.decoders.base import Badge
 from engine.race.request import lane_names
 from engine.trace import LaneState
@@ -213,10 +213,12 @@ class Still:
                 (left - edge, down),
             ]
             pen.polygon(corners, None, colour, edge)
-        self._face(14).draw(image, (x + self._px(15), baseline), worn.value, colour)
+        face = self._face(14)
+        words = face.fit(worn.value, self._side - self._px(15))
+        face.draw(image, (x + self._px(15), baseline), words, colour)
 
     def _badge(self, i: int) -> Badge:
-        return badge_of(self._header.lanes[i].decoder)
+        return lane_badge(self._header.lanes[i].decoder, self._header.dtype)
 
     def _lane(self, spot: _Spot, now: Instant) -> Image.Image:
         """What moves of a lane: its cells, its progress and its figures."""

@@ -18,6 +18,7 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -139,16 +140,17 @@ def test_a_failed_lane_is_read_back_with_its_error(monkeypatch: pytest.MonkeyPat
     assert Trace.loads(trace.dumps()) == trace
 
 
-def test_a_trace_says_which_weights_it_is_over_if_it_can() -> None:
+def test_a_trace_says_which_weights_it_is_over_if_it_can_and_how_they_compute() -> None:
     model = Toy((2, 3), 6)
-    model.weights = "c0ffee"
+    model.weights, model.dtype = "c0ffee", torch.bfloat16
     header = race_of(model, [Lane("ar")]).header
-    assert header.weights == "c0ffee"
+    assert (header.weights, header.dtype) == ("c0ffee", "bfloat16")
     trace = Trace(header, ())
     assert Trace.loads(trace.dumps()) == trace
     older = json.loads(trace.dumps())
-    del older["header"]["weights"], older["header"]["sampling"]["guided_tokens"]
-    assert Trace.loads(json.dumps(older)).header == replace(header, weights="")
+    head = older["header"]
+    del head["weights"], head["dtype"], head["sampling"]["guided_tokens"]
+    assert Trace.loads(json.dumps(older)).header == replace(header, weights="", dtype="")
 
 
 def test_a_forced_position_has_no_cell() -> None:
@@ -283,6 +285,7 @@ DAMAGED = [
     (lambda: changed(("header", "machine"), "x" * 300), "names"),
     (lambda: changed(("header", "weights"), "x" * 300), "names"),
     (lambda: changed(("header", "weights"), ["a"]), "names"),
+    (lambda: changed(("header", "dtype"), 16), "names"),
     (lambda: changed(("header", "lanes"), []), "lanes"),
     (lambda: changed(("header", "lanes"), data()["header"]["lanes"] * (MAX_LANES + 1)), "lanes"),
     (lambda: changed(("header", "lanes", 0, "decoder"), "x" * 300), "names"),

@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 from app.races.event_stream import EventStream
+from engine.decoders.base import Badge
 from engine.models import load
 from engine.models.supply.card import CARDS
 from engine.trace import Frame, Header, LaneState, Step, Trace
@@ -27,6 +28,7 @@ from visualize.board.board import (
     replay,
     token_hash,
 )
+from visualize.board.lane import PROMISES
 from visualize.board.snapshot import LaneSnapshot, Snapshot
 from visualize.pictures.picture import webp
 from visualize.pictures.recorded_race import RecordedRace, record
@@ -34,9 +36,9 @@ from visualize.pictures.swatches import COLUMNS, sheet
 from visualize.record_races import RACES
 
 
-def small(*names: str, frames: list[tuple[int, Step]] = ()) -> Board:
+def small(*names: str, frames: list[tuple[int, Step]] = (), dtype: str = "float32") -> Board:
     """A board of 2 x 2 tokens into which steps of lanes were folded."""
-    board = Board(race_of(Toy((2, 2), 16), names).header, pixels)
+    board = Board(replace(race_of(Toy((2, 2), 16), names).header, dtype=dtype), pixels)
     for lane, made in frames:
         board.fold(frame(lane, made, 4))
     return board
@@ -239,12 +241,34 @@ def test_results_compare_with_vanilla_ar_in_both_clocks() -> None:
     assert ar.faster == {"seconds": 1.0, "passes": 1.0}
 
 
-@pytest.mark.parametrize(("token", "differs"), [(3, None), (5, 2)])
-def test_only_who_promises_vanilla_ars_picture_is_held_to_it(token, differs) -> None:
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize(("token", "equal", "differs"), [(3, 4, None), (5, 2, 2)])
+def test_only_who_promises_vanilla_ars_picture_is_held_to_it(token, equal, differs, dtype) -> None:
     fpi = [(1, step(0, 2)), (1, step(2, 4, token=token, nfe=2))]
-    board = small("ar", "fpi", "sjd", frames=[(0, step(0, 4)), *fpi, (2, step(0, 4, token=9))])
-    found = {row.lane: row.differs for row in board.snapshot().results}
-    assert found == {0: None, 1: differs, 2: None}
+    frames = [(0, step(0, 4)), *fpi, (2, step(0, 4, token=9))]
+    board = small("ar", "fpi", "sjd", frames=frames, dtype=dtype)
+    found = {row.lane: (row.equal, row.differs) for row in board.snapshot().results}
+    assert found == {0: (None, None), 1: (equal, differs), 2: (None, None)}
+
+
+@pytest.mark.parametrize(
+    ("dtype", "badge"),
+    [
+        ("", Badge.IDENTICAL),  # an older trace
+        ("float32", Badge.IDENTICAL),
+        ("float64", Badge.IDENTICAL),
+        ("float16", Badge.ROUNDED),
+        ("bfloat16", Badge.ROUNDED),
+    ],
+)
+def test_in_half_precision_vanilla_ars_lane_alone_promises_its_very_picture(dtype, badge) -> None:
+    ar, fpi, sjd = small("ar", "fpi", "sjd", dtype=dtype).snapshot().lanes
+    assert [lane.badge for lane in (ar, fpi, sjd)] == [
+        Badge.IDENTICAL,
+        badge,
+        Badge.SAME_DISTRIBUTION,
+    ]
+    assert fpi.promise == PROMISES[badge]
 
 
 def test_a_failed_lane_says_why_and_the_others_finish() -> None:
