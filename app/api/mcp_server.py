@@ -25,7 +25,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from app.api.api_result import RaceResult
-from app.api.request_guard import FAILED, without_message
+from app.api.request_guard import without_message, words_of
 
 PATH = "/gradio_api/mcp"  # where clients look for the tools of a Gradio app
 Call = Callable[..., Iterator[dict]]
@@ -96,7 +96,7 @@ class McpServer:
             raise ValueError(error.message) from error
         except Exception as error:
             log.error("%s: %s", name, without_message(error))
-            raise ValueError(FAILED) from error
+            raise ValueError(words_of(error)) from error
         finally:
             with anyio.CancelScope(shield=True):
                 await self._in_thread(results.close)  # type: ignore[attr-defined]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import shutil
 import tempfile
 
-from gradio import routes
+from gradio import route_utils, routes
+from starlette.datastructures import FormData
 
 NAME = "GRADIO_TEMP_DIR"
 _made: dict[int, str] = {}  # by process: one that is forked from the page's, for a GPU, made none
@@ -16,11 +18,30 @@ _made: dict[int, str] = {}  # by process: one that is forked from the page's, fo
 def have_own_folder() -> None:
     """Has gradio put files into a folder that only this process's user can read, and that goes with
     the process, unless the host names one. Gradio's usual folder is everybody's: where another user
-    made it, nothing can be written there."""
+    made it, nothing can be written there. An upload that breaks off leaves nothing in it."""
+    route_utils.GradioMultiPartParser = Uploads  # type: ignore[misc]
     if not os.environ.get(NAME):
         folder = _made[os.getpid()] = os.environ[NAME] = tempfile.mkdtemp(prefix="photo-finish-")
         routes.DEFAULT_TEMP_DIR = folder  # as gradio read it when it was imported
         atexit.register(_remove)
+
+
+class Uploads(route_utils.GradioMultiPartParser):
+    """Gradio's reader of an upload, which removes its files where the upload fails.
+
+    Gradio's own keeps them but where the form itself is malformed: so each connection that ended in
+    the middle left up to the largest trace behind.
+    """
+
+    async def parse(self) -> FormData:
+        try:
+            return await super().parse()
+        except BaseException:
+            for file in self._files_to_close_on_error:
+                file.close()
+                with contextlib.suppress(FileNotFoundError):  # gradio has removed it
+                    os.unlink(file.name)
+            raise
 
 
 def end_at_once(number: int, _: object) -> None:

@@ -17,17 +17,17 @@ from typing import Any
 import gradio as gr
 from gradio.block_function import BlockFunction
 from starlette.middleware import Middleware
-from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from app.api.call_errors import WRONG_VALUE, CallErrors, UnknownCall, complete
 from app.api.call_shares import CallShares
+from app.api.compression import Compression
 from app.api.mcp_server import Call, McpServer
 from app.api.open_routes import OpenRoutes
 from app.api.own_folder import have_own_folder
-from app.api.request_guard import FAILED, RequestGuard, without_message
+from app.api.request_guard import RequestGuard, without_message, words_of
 from app.api.request_head import with_deadline
 from app.api.site_guard import SiteGuard, names_of
 
@@ -36,7 +36,6 @@ from app.api.site_guard import SiteGuard, names_of
 PAGES = 256
 CALLS = ("{api_name}/{event_id}", "v2/{api_name}/{event_id}")
 KEEP = {"Cache-Control": "public, max-age=31536000, immutable"}
-GZIP_LEVEL = 5  # 9 takes twice as long for 2% less
 
 log = logging.getLogger(__name__)
 
@@ -84,7 +83,7 @@ class PageBlocks(gr.Blocks):
                 Middleware(RequestGuard),
                 Middleware(SiteGuard, names=names_of()),
                 Middleware(OpenRoutes, own=own),
-                Middleware(GZipMiddleware, compresslevel=GZIP_LEVEL),
+                Middleware(Compression),
             ],
             "exception_handlers": CallErrors(self).handlers(),
             "lifespan": mcp.lifespan,
@@ -137,7 +136,7 @@ class PageBlocks(gr.Blocks):
             raise shown from error
         except Exception as error:
             log.error("%s: %s", getattr(block_fn, "api_name", ""), without_message(error))
-            raise gr.Error(FAILED, print_exception=False) from None
+            raise gr.Error(words_of(error), print_exception=False) from None
 
 
 @contextlib.contextmanager

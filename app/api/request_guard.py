@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import os
 import time
@@ -29,6 +30,10 @@ TOO_SLOW = "The rest of the request did not come in time."
 MAX_SENDING = 40  # requests of one address that have come in part
 TOO_MANY = "Too many requests are being sent from this address at once: try again in a moment."
 FAILED = "This could not be answered; the page's log says why."
+NO_ROOM = (
+    "The disk of the page's machine is full or cannot be written, so nothing was kept: try again"
+    " later, or tell its host."
+)
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",  # a race's id is in the page's address
@@ -121,11 +126,18 @@ class RequestGuard:
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
             else:
                 log.error("a request failed: %s", without_message(error))
-                await reject(500, FAILED)
+                words = words_of(error)
+                await reject(500 if words == FAILED else 507, words)
         finally:
             if sending:
                 self._sending[address] -= 1
                 self._sending += Counter()  # drops those that are 0
+
+
+def words_of(error: BaseException) -> str:
+    """Return what a visitor is told of an exception that nothing else caught."""
+    no_room = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+    return NO_ROOM if isinstance(error, OSError) and error.errno in no_room else FAILED
 
 
 def without_message(error: BaseException) -> str:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
+from app.api.request_guard import without_message, words_of
 from app.api.visitor import session_of
 from app.page.form import PRIVATE, unchecked
 from app.page.links import notice_of
@@ -25,6 +28,8 @@ from visualize.export.steps_csv import steps_csv
 from visualize.film.film import FilmError, FilmFormat, film, photo
 from visualize.film.layers import Layer
 from visualize.pictures.recorded_race import RecordedRace
+
+log = logging.getLogger(__name__)
 
 SPEEDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 FILMS = {"MP4": FilmFormat.MP4, "GIF": FilmFormat.GIF, "WebP": FilmFormat.WEBP}
@@ -190,20 +195,23 @@ def _files(races: Races, on_board: gr.Textbox) -> None:
         def report(fraction: float) -> None:
             progress(fraction, desc="Making it")
 
-        try:
-            race = races.kept(race_id, session_of(request))
-            data = make_file(race.recording, kind, speed, instant, report)
-            name = file_name(race.recording, kind, instant)
-        except (SettingError, gr.Error) as error:
-            yield (
-                gr.update(visible=False),
-                notice_of(str(getattr(error, "message", error)), "alert"),
-            )
-            return
-        with tempfile.TemporaryDirectory() as folder:  # until gradio has copied the file
-            path = Path(folder) / name
-            path.write_bytes(data)
-            yield gr.update(value=str(path), visible=True), ""
+        with ExitStack() as stack:
+            try:
+                race = races.kept(race_id, session_of(request))
+                data = make_file(race.recording, kind, speed, instant, report)
+                name = file_name(race.recording, kind, instant)
+                folder = stack.enter_context(tempfile.TemporaryDirectory())
+                path = Path(folder) / name
+                path.write_bytes(data)
+            except (SettingError, gr.Error) as error:
+                words = str(getattr(error, "message", error))
+                made = gr.update(visible=False), notice_of(words, "alert")
+            except OSError as error:
+                log.error("a file was not made: %s", without_message(error))
+                made = gr.update(visible=False), notice_of(words_of(error), "alert")
+            else:
+                made = gr.update(value=str(path), visible=True), ""
+            yield made  # gradio copies the file before the folder goes
 
     empty = gr.update(visible=True, value=None)
     shown = [file, refusal]

@@ -62,7 +62,7 @@ def race_routes(find: Find, replay: Callable[[StoredRace], Snapshot]) -> list[Ro
         if request.method == "HEAD":  # whether there is one
             return Response()
         chunks: AsyncIterator[bytes] = race.stream() if isinstance(race, LiveRace) else over(race)
-        headers = dict(HEADERS)
+        headers = HEADERS | {"Vary": "Accept-Encoding"}
         if "gzip" in request.headers.get("accept-encoding", ""):
             headers["Content-Encoding"] = "gzip"
         else:

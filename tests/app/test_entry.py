@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import gradio as gr
@@ -110,3 +111,26 @@ def test_a_port_that_is_in_use_ends_the_start_with_words(monkeypatch) -> None:
             serve(build(pool, NONE_RECORDED), pool)
     assert f"Photo Finish cannot start: 127.0.0.1 port {port} is in use" in caught.value.code
     assert f"GRADIO_SERVER_PORT={port + 1 if port < 65535 else 7860}." in caught.value.code
+
+
+def test_where_no_temporary_folder_can_be_written_the_start_ends_with_words(monkeypatch) -> None:
+    def none() -> str:
+        raise FileNotFoundError("No usable temporary directory found")
+
+    monkeypatch.setattr(tempfile, "gettempdir", none)
+    with pytest.raises(SystemExit, match="Name a folder that it may write into: TMPDIR=/folder"):
+        runpy.run_path(str(ROOT / "app" / "__init__.py"))
+
+
+@pytest.mark.parametrize("reason", ["a file stands there", "read-only"])
+def test_a_named_folder_that_cannot_be_written_ends_the_start_with_words(
+    monkeypatch, tmp_path: Path, reason: str
+) -> None:
+    folder = tmp_path / "files"
+    if reason == "read-only":  # to root, too, as on a read-only disk
+        monkeypatch.setattr(os, "access", lambda path, mode: False)
+    else:
+        folder.write_text("")
+    monkeypatch.setenv("GRADIO_TEMP_DIR", str(folder))
+    with pytest.raises(SystemExit, match=f"cannot write into GRADIO_TEMP_DIR='{folder}'"):
+        runpy.run_path(str(ROOT / "app" / "__init__.py"))

@@ -24,6 +24,7 @@ from app.api.request_guard import (
     MAX_BODY,
     MAX_SENDING,
     MAX_UPLOAD,
+    NO_ROOM,
     TOO_MANY,
     TOO_SLOW,
     UPLOAD,
@@ -203,6 +204,7 @@ def test_an_exception_is_logged_without_its_message(caplog) -> None:
 
 
 def test_a_full_disk_is_logged_as_that_without_the_files_name(caplog) -> None:
-    assert post("/_fill", b"somebodys-prompt.json").json() == {"error": FAILED}
+    answer = post("/_fill", b"somebodys-prompt.json")
+    assert (answer.status_code, answer.json()) == (507, {"error": NO_ROOM})
     assert f"OSError {errno.ENOSPC} (No space left on device)" in caplog.text
     assert "somebody" not in caplog.text

@@ -1,13 +1,19 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
+import html
+from pathlib import Path
+from unittest.mock import Mock
 
+import gradio as gr
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import app.page.export
-from app.page.export import KINDS, Instant, file_name, make_file
+from app.api.request_guard import NO_ROOM
+from app.page.export import KINDS, Instant, file_name, make_file, share_menu
 from app.settings import AppSettings
 from engine.settings import SettingError
 from engine.trace import Seconds
@@ -151,3 +157,21 @@ def test_a_film_that_would_last_for_hours_is_rejected_before_a_frame_is_drawn() 
 
 def test_kinds_have_endings_of_their_own() -> None:
     assert len(set(KINDS.values())) == len(KINDS)
+
+
+def test_a_full_disk_is_said_in_the_menu_and_leaves_nothing(monkeypatch, tmp_path: Path) -> None:
+    def full(path: Path, data: bytes) -> None:
+        path.touch()
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    races = Mock()
+    races.kept.return_value.recording = RECORDING
+    with gr.Blocks() as demo:
+        share_menu(races, gr.Textbox())
+    write_file = next(call.fn for call in demo.fns.values() if call.name == "write_file")
+    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr(app.page.export.tempfile, "tempdir", str(tmp_path))
+    ((file, words),) = write_file("a race", "Trace", 1.0, INSTANT, Mock())
+    assert not file["visible"]
+    assert html.escape(NO_ROOM) in words
+    assert list(tmp_path.iterdir()) == []

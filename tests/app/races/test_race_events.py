@@ -47,6 +47,7 @@ def events(client: httpx.Client, race: str, **headers: str) -> list[str]:
         assert answer.status_code == 200
         assert answer.headers["content-type"].startswith("text/event-stream")
         assert answer.headers["x-accel-buffering"] == "no"
+        assert answer.headers["vary"] == "Accept-Encoding"
         assert answer.headers.get("content-encoding") == headers.get("accept-encoding", "gzip")
         return [line for line in "".join(answer.iter_text()).splitlines() if line]
 
