@@ -29,17 +29,25 @@ def say(text: str, stream: TextIO | None = None, end: str = "\n") -> bool:
 
 
 def writable(name: str) -> Path:
-    """The file of that name, as the `type` of an option. Raises ArgumentTypeError where it could
-    not be written, which is said before what takes minutes."""
+    """Return the file of that name, as the `type` of an option.
+
+    Opens it for writing, and leaves it as it was: what cannot be written is said before what takes
+    minutes. Raises ArgumentTypeError.
+    """
     file = Path(name)
     try:
         if file.is_dir():
             raise argparse.ArgumentTypeError(f"{file} is a folder: name a file in it")
         if not file.parent.is_dir():
             raise argparse.ArgumentTypeError(f"there is no folder {file.parent} to write it to")
-        there = file if file.exists() else file.parent
+        there = file.exists()
+        if there and not file.is_file():
+            raise argparse.ArgumentTypeError(f"{file} is a device or a pipe: name a file")
+        file.open("ab").close()
+        if not there:
+            file.unlink()
     except OSError as error:
-        raise argparse.ArgumentTypeError(f"{error.strerror}: {name!r:.80}") from error
-    if not os.access(there, os.W_OK):
-        raise argparse.ArgumentTypeError(f"{there} cannot be written to: name another file")
+        raise argparse.ArgumentTypeError(
+            f"{name!r:.80} cannot be written to ({error.strerror}): name another file"
+        ) from error
     return file

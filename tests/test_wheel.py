@@ -124,6 +124,24 @@ def test_it_requires_what_the_files_of_requirements_say(installed: Installed) ->
         assert needed == everyone | lines, extra
 
 
+def test_lower_bounds_are_the_versions_that_the_tests_run_on() -> None:
+    """A bound below them would be a promise that nothing tries."""
+    lines = (line.partition(";")[0].strip() for line in page("constraints.txt").splitlines())
+    pins = dict(line.split("==") for line in lines if "==" in line)
+    required = map(Requirement, page("requirements.txt").splitlines()[2:])
+    lowest = {
+        each.name: bound.version
+        for each in required
+        for bound in each.specifier
+        if bound.operator == ">="
+    }
+    del lowest["torch"]  # ZeroGPU's is older
+    assert len(lowest) > 10
+    for name, version in lowest.items():
+        pinned = pins.get(name, pins.get(name.replace("-", "_"), ""))
+        assert f"{pinned}.".startswith(f"{version}."), name
+
+
 def test_it_serves_the_page_with_its_board_and_recorded_races(installed: Installed) -> None:
     with free_port() as port:
         serving = installed.start("photo-finish", "page", GRADIO_SERVER_PORT=str(port))

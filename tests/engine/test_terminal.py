@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import io
 import os
 import re
+import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -46,23 +49,33 @@ def test_a_file_that_can_be_written_is_not_touched(tmp_path: Path) -> None:
         ("", "{} is a folder: name a file in it"),
         ("none/race.json", "there is no folder {}/none to write it to"),
         ("file/race.json", "there is no folder {}/file to write it to"),
-        ("a" * 300, "File name too long: "),
+        ("a" * 300, "cannot be written to (File name too long): name another file"),
+        ("pipe", "{}/pipe is a device or a pipe: name a file"),
     ],
 )
 def test_a_file_that_cannot_be_written_is_said_in_words(
     tmp_path: Path, name: str, words: str
 ) -> None:
     (tmp_path / "file").touch()
+    os.mkfifo(tmp_path / "pipe")
     with pytest.raises(argparse.ArgumentTypeError, match=re.escape(words.format(tmp_path))):
         writable(f"{tmp_path}/{name}")
 
 
-@pytest.mark.parametrize(("name", "there"), [("race.json", "race.json"), ("new.json", ".")])
+@pytest.mark.parametrize("name", ["race.json", "new.json"])
 def test_a_file_without_permission_is_said_in_words(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, there: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     (tmp_path / "race.json").touch()
-    monkeypatch.setattr(os, "access", lambda *_: False)  # the superuser may write anywhere
-    words = re.escape(f"{tmp_path / there} cannot be written to: name another file")
+    denied = Mock(side_effect=PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
+    monkeypatch.setattr(Path, "open", denied)  # the superuser may write anywhere
+    words = re.escape("cannot be written to (Permission denied): name another file")
     with pytest.raises(argparse.ArgumentTypeError, match=words):
         writable(str(tmp_path / name))
+    assert os.listdir(tmp_path) == ["race.json"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="there is no /proc")
+def test_a_file_in_a_folder_of_the_system_is_said_in_words() -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="cannot be written to"):
+        writable("/proc/race.json")

@@ -7,9 +7,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.decoders.base import never
 from engine.decoders.decode_state import DecodeState
 from engine.decoders.jacobi_window import INIT_SCHEMES, initial_tokens
 from engine.decoders.sjd import SJD
+from engine.models import load
 from engine.numerics.distributions import one_hot
 from tools.judge.one_pass import FixedNoise
 from tools.judge.toys import Toy
@@ -88,3 +90,11 @@ def test_any_place_gives_codes_of_the_vocabulary(
     tokens = initial(scheme, [1] * committed, [2] * kept, count)
     assert len(tokens) == count
     assert all(0 <= token < CODES for token in tokens)
+
+
+@pytest.mark.parametrize("init", [scheme for scheme in INIT_SCHEMES if scheme.endswith("sample")])
+def test_samples_are_drawn_from_the_probabilities_of_a_model_in_float64(init: str) -> None:
+    model = load("embedded", dtype=torch.float64)
+    steps = SJD(model, SJD.Settings(window=4, init=init)).steps("red apple", 0, never)
+    assert [next(steps).nfe for _ in range(4)] == [1, 2, 3, 4]
+    steps.close()
