@@ -1,19 +1,21 @@
-"""What a lane's clock counts, and StepClock, which takes the seconds of a step by part.
+"""The parts that a lane's clock counts, and StepClock, which measures them.
 
 A lane is charged for its own steps and for nothing else. `WindowDecoder.steps` reads the clock:
 
-* `draft`: proposing a window, where a drafter's network ran for it
-* `forward`: the target's pass over the window's rows, those of guidance among them; the first one
-  reads the prompt as well
-* `verify`: proposing without a drafter, sampling probabilities, the rule, bringing to the host how
-  many tokens are committed, and what the next step finds: its drafts, their q, its noise
-* `cache`: `ImageModel.keep`, which makes the committed rows permanent
+* `draft`: proposing a window with a drafter's network.
+* `forward`: the target's pass over the window's rows, guidance rows included. The first pass reads
+  the prompt as well.
+* `verify`: proposing without a drafter, sampling probabilities, the acceptance rule, copying the
+  number of committed tokens to the host, and preparing the next step's drafts, their q and its
+  noise.
+* `cache`: `ImageModel.keep`, which makes the committed rows permanent.
 
-Not charged: opening the lane's context before its first step; recording a step and waiting for that
-copy; the part of a step in which a CUDA graph is captured (`Graphs.run`); and whatever happens
-between two steps: other lanes' turns, drawing, the page. The table holds whole microseconds a part
-(`step_row`), `LaneStats.clock` is their sum over the steps so far, and `Race` gives the next turn
-to the lane with the least.
+A lane is not charged for opening its context before the first step, for recording a step and
+waiting for that copy, for capturing a CUDA graph (`Graphs.run`), or for anything between two steps:
+other lanes' turns, drawing, the page.
+
+The step table holds whole microseconds for each part (`step_row`). `LaneStats.clock` is their sum
+over the steps so far, and `Race` gives the next turn to the lane with the smallest clock.
 """
 
 from __future__ import annotations
@@ -28,9 +30,12 @@ from engine.trace import Seconds
 
 
 class StepClock:
-    """`lap(part)` charges the time since the last lap to that part of the step, `skip()` discards
-    it. `wait()` waits for the device; `seconds()` are those of the laps up to the wait. Later laps
-    belong to the next step: waiting for them too would be a second synchronisation."""
+    """Stopwatch for the parts of a step.
+
+    `lap(part)` charges the time since the last lap to a part of the step; `skip()` discards it.
+    `wait()` waits for the device, and `seconds()` returns the laps up to that wait. Later laps
+    belong to the next step, because waiting for them as well would be a second synchronisation.
+    """
 
     def __init__(self, device: torch.device) -> None:
         # Events of the device the lane runs on, which need not be the current one.
@@ -53,17 +58,17 @@ class StepClock:
         self._last = now
 
     def skip(self) -> None:
-        """Discards the time since the last lap: instrumentation is not charged to the lane."""
+        """Discard the time since the last lap, so that recording is not charged to the lane."""
         self._last = self._now()
 
     def wait(self) -> None:
-        """Waits until the device has done all that it was given."""
+        """Wait until the device has done all its work."""
         if self._stream is not None:
             self._now().synchronize()
         self._waited = len(self._laps)
 
     def seconds(self) -> Seconds:
-        """What was spent on each part up to the wait since the last call."""
+        """Return the time spent on each part between the last two calls, up to the last wait."""
         spent: dict[str, float] = {}
         for part, begin, end in self._laps[: self._waited]:
             lap = end - begin if self._stream is None else begin.elapsed_time(end) / 1e3
@@ -73,14 +78,14 @@ class StepClock:
 
 
 def to_device(values: Tensor, device: torch.device) -> Tensor:
-    """A copy of numbers of the host on the device, which nothing waits for."""
+    """Copy numbers from the host to the device without waiting for the copy."""
     if device.type != "cuda":
         return values.to(device)
     return values.pin_memory().to(device, non_blocking=True)
 
 
 def to_host(values: Tensor) -> Tensor:
-    """A copy in the host's memory, complete after the next wait."""
+    """Copy numbers to the host; the copy is complete after the next wait."""
     if values.device.type == "cpu":
         return values.clone()
     pinned = torch.empty(values.shape, dtype=values.dtype, pin_memory=True)

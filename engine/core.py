@@ -1,6 +1,7 @@
-"""The nouns of a decode, in the order in which they come up: a plan says what is decoded in which
-order; each turn of the window loop proposes a window, reads its rows and verifies it. What is
-recorded of a turn is a `Step` (`engine/trace/steps.py`).
+"""The nouns of a decode, in the order in which they come up.
+
+A plan fixes the order of the tokens. Each turn of the window loop proposes a window, reads its rows
+and verifies it. `Step` records a turn (`engine/trace/steps.py`).
 
 Shapes: R rows of a pass, N nodes of a tree, V codes.
 """
@@ -21,21 +22,25 @@ Parents = tuple[int, ...] | None
 
 
 class ContractError(Exception):
-    """A decoder that does not do what the window loop needs; the message says what."""
+    """A decoder breaks a rule of the window loop; the message says which one."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The order of a decode. A model numbers the tokens of its pictures by *slots*: raster order,
-    forced tokens between. A decode numbers those that it fills in by *positions*, in the order in
-    which it does; `engine/plan.py` makes the plans. A row of a forward pass that asks for a token
-    stands its query in the slot before that token's.
+    """The order of a decode.
 
-    `fronts`: several rows of the grid are drawn at once, so that a token's slot, and not when it
-    came, says which others see it: a row of a window stands where its query does, and sees what
-    stands no later, but of tokens that are not committed those alone that it follows.
+    A model numbers the tokens of its pictures by *slots*: raster order, with forced tokens between
+    them. A decode numbers the tokens that it fills in by *positions*, in the order in which it
+    fills them in. `engine/plan.py` makes the plans. A row of a forward pass that asks for a token
+    has its query in the slot before that token's.
 
-    Raises ValueError where the columns do not fit."""
+    With `fronts`, several rows of the grid are drawn at once. A token's slot, not the time at which
+    it was committed, then decides which other tokens see it. A window's row stands where its query
+    stands. It sees every committed token in an earlier slot, and only those uncommitted tokens that
+    it follows.
+
+    Raises ValueError where the columns have different lengths.
+    """
 
     cells: tuple[int, ...]  # of each position its grid cell; -1 of a forced one
     slots: tuple[int, ...]  # its slot
@@ -52,7 +57,7 @@ class Plan:
 
     @property
     def length(self) -> int:
-        """How many positions there are, forced ones included."""
+        """Number of positions, forced ones included."""
         return len(self.slots)
 
     @cached_property
@@ -62,15 +67,17 @@ class Plan:
 
     @property
     def root(self) -> int:
-        """The slot of the token before the first position; -1: the prompt's last."""
+        """Slot of the token before the first position; -1 for the prompt's last token."""
         return self.known[-1][0] if self.known else -1
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The rows of a forward pass, root first; `DecodeState.laid_out` makes them of a window, or the
-    decoder does that draws several rows of the picture at once. Raises ContractError where they do
-    not fit."""
+    """The rows of a forward pass, root first.
+
+    `DecodeState.laid_out` makes them from a window. A decoder that draws several rows of the grid
+    at once makes them itself. Raises ContractError where their lengths differ.
+    """
 
     fed: Tensor  # the ids that are read [R]
     asked: Tensor  # the positions whose distributions they give [R]; the plan's length for padding
@@ -81,15 +88,18 @@ class Rows:
 
 @dataclass(slots=True)
 class Window:
-    """What a pass verifies, as `propose` gives it: of each row the draft for the position that it
-    asks for, and the distribution that this was drawn from. The last row's position has no draft:
-    its q is 0, its token means nothing. A pass that drafts nothing has no rows here.
+    """The drafts that a pass verifies, as `propose` returns them.
 
-    Each row of a chain reads the draft of the row before. In a tree the drafts are one of its
-    paths, or none, and the rows behind the root are its nodes. In an infilling a node gives the
-    distribution at its depth, whatever it follows.
+    Each row has the draft for the position that it asks for, and the distribution q from which that
+    draft was drawn. The last row's position has no draft: its q is 0 and its token means nothing. A
+    pass without drafts has no rows here.
 
-    Raises ContractError where drafts and q do not fit."""
+    In a chain each row reads the draft of the row before. In a tree the drafts are one of its
+    paths, or none, and the rows after the root are its nodes. In an infilling a node gives the
+    distribution at its depth, whichever node it follows.
+
+    Raises ContractError where drafts and q have different lengths.
+    """
 
     drafts: Tensor  # [R]
     q: Tensor  # [R, V]
@@ -103,8 +113,10 @@ class Window:
 
 
 class Groups(NamedTuple):
-    """Each draft's group (GSD) or neighbourhood (LANTERN); of typical acceptance the draft alone,
-    its p(x) and the threshold."""
+    """The group (GSD) or neighbourhood (LANTERN) of each draft.
+
+    Under typical acceptance it holds the draft alone, its p(x) and the threshold.
+    """
 
     counts: Tensor  # how many tokens [R]; 0 where there is no group
     masses: Tensor  # those under p and q whose ratio is the acceptance probability [R, 2]
@@ -112,7 +124,7 @@ class Groups(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """The candidates of a tree, level by level: one level a position."""
+    """The candidates of a tree, level by level; a level is one position."""
 
     tokens: Tensor  # in the order tried, -1 where none was [levels, K]
     tests: Tensor  # p, q, acceptance probability and uniform [levels, K, 4]
@@ -120,8 +132,10 @@ class Candidates(NamedTuple):
 
 @dataclass(slots=True)
 class Diagnostics:
-    """What a rule considered on a tree beside the drafts, for the records alone; of a chain
-    `WindowDecoder.groups` and `shift` say it."""
+    """What a rule considered on a tree besides the drafts; it is recorded and nothing else.
+
+    For a chain, `WindowDecoder.groups` and `WindowDecoder.shift` give the same facts.
+    """
 
     candidates: Candidates | None = None
     # Where the window has no drafts of its own: what those on the path were drawn from [R, V], and
@@ -133,9 +147,11 @@ class Diagnostics:
 
 @dataclass(slots=True)
 class Verification:
-    """What a decoder's rule made of a window, as `verify` gives it; on the device, row i for
-    position n + i; with a `rank`, in the window's order. Raises ContractError where its rows do not
-    fit."""
+    """The result of a decoder's rule on a window, as `verify` returns it, on the device.
+
+    Row i is position n + i, or the window's row i where there is a `rank`. Raises ContractError
+    where the columns have different lengths.
+    """
 
     count: Tensor  # committed positions, 0-dim
     tokens: Tensor  # the committed ones, then the drafts of the next window [R]
@@ -166,7 +182,7 @@ class Verification:
 
 
 class Turn(NamedTuple):
-    """One pass of the window loop, as `WindowDecoder.take_turn` gives it."""
+    """One pass of the window loop, as `WindowDecoder.take_turn` returns it."""
 
     window: Window
     rows: Rows

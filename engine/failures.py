@@ -1,4 +1,4 @@
-"""The kinds of failure, for code that reacts to one; its message is for people."""
+"""The kinds of failure, for code that reacts to one. The message is for people."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from enum import Enum
 
 
 class Failure(Enum):
-    """Set where an exception is caught (`engine.models.supply.device.classify`)."""
+    """A kind of failure.
+
+    `engine.models.supply.device.classify` sets it where the exception is caught.
+    """
 
     OUT_OF_MEMORY = "out of memory"
     DEVICE_LOST = "device lost"

@@ -1,4 +1,4 @@
-"""Fronts: the rows of a picture that have a window each in one pass, and what they may commit."""
+"""Fronts: the grid rows that each have a window in one pass, and how many tokens each may commit."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ ELSEWHERE = -2  # where no root stands: the prompt's last token is at -1
 
 @dataclass(frozen=True, slots=True)
 class Front:
-    """One row's window. `fed` tokens ask for as many positions (in raster order) from `start` on;
-    the first `drafts` of these have one, of which the first `room` are tested. Where all of them
-    are accepted, the position behind gets a token too if there is a `bonus`.
+    """The window of one grid row.
 
-    `root` is where the first token stands, the row's newest: -1 for the prompt's last. A row
-    without a token borrows (`borrows`) the newest of the row above while that has not ended. A row
-    that has ended is `closing`: its last token is read once more, for the rows below it."""
+    `fed` tokens ask for `fed` positions in raster order, from `start` on. The first `drafts`
+    positions have a draft, and the first `room` drafts are tested. If all tested drafts are
+    accepted and there is a `bonus`, the next position gets a token too.
+
+    `root` is the position of the first token, the row's newest; -1 is the prompt's last token. A
+    row without a token borrows (`borrows`) the newest token of the row above, unless that row is
+    complete. A complete row is `closing`: its last token is read once more, for the rows below it.
+    """
 
     start: int
     fed: int
@@ -34,13 +37,21 @@ class Front:
 def fronts(
     counts: Sequence[int], read: int, *, stride: int, lag: int, first: int, window: int, most: int
 ) -> tuple[Front, ...]:
-    """Of the next pass, from the top down, then that of a row that has ended; at most so many.
-    `counts` [h] is how many tokens of its `stride` each row has, of which the first `read` rows are
-    whole, their last tokens read.
+    """Return the next pass's fronts, top row first, at most `most` of them; closing rows come last.
 
-    A row begins once the row above has `lag` tokens, the second once the first has `first`, and
-    commits a token only below one that is there: no row passes the one above. Its drafts may run
-    ahead of that."""
+    A row begins once the row above has `lag` tokens; the second row begins once the first has
+    `first`. A row commits a token only below a committed one, so no row overtakes the one above.
+    Its drafts may run ahead.
+
+    Args:
+        counts: number of tokens that each row has [h].
+        read: number of complete rows at the top whose last token has been read.
+        stride: number of tokens in a row.
+        lag: tokens that a row needs before the row below it begins.
+        first: the same for the first row.
+        window: largest number of tokens that a front reads.
+        most: largest number of fronts.
+    """
     found, ended = list[Front](), list[Front]()
     length, above = len(counts) * stride, stride
     for row in range(read, len(counts)):
@@ -73,16 +84,24 @@ Array = TypeVar("Array")
 
 
 class FrontTable(NamedTuple, Generic[Array]):
-    """The fronts as whole numbers, for R rows of the window: those of one front after another's,
-    the root first. With static shapes there are as many fronts as there can be, each as wide as it
-    can be, and the rest is padding.
+    """The fronts as whole numbers, for the R rows of the window.
 
-    `asked` [R]: the position that a row asks for, the picture's length of padding; `place` [R]: the
-    same, but the length of a closing row; `root` [R]: where a root's token stands, ELSEWHERE of the
-    other rows; `left` [R]: which row of the last pass left the position's draft, -1 for none;
-    `drafted` [R]: whether it has one; `front` and `number` [R]: which front, and which of its rows.
-    `at` [F, W]: the rows of each front, its last one repeated. `room`, `bonus` and `lower` [F]: as
-    in Front, and whether another one that is open is above it."""
+    The rows of the first front come first, each front's root first. With static shapes there are as
+    many fronts as there can be, each as wide as it can be; the rest is padding.
+
+    Attributes:
+        asked: position that each row asks for [R]; the picture's length for padding.
+        place: the same, except that a closing row has the picture's length [R].
+        root: position of each root's token [R]; ELSEWHERE for other rows.
+        left: row of the last pass that drafted the position [R]; -1 for none.
+        drafted: whether the row has a draft [R].
+        front: index of each row's front [R].
+        number: index of each row within its front [R].
+        at: rows of each front [F, W], its last row repeated.
+        room: as in Front [F].
+        bonus: as in Front [F].
+        lower: whether an open front is above this one [F].
+    """
 
     asked: Array
     place: Array
@@ -100,8 +119,15 @@ class FrontTable(NamedTuple, Generic[Array]):
 def table_of(
     found: Sequence[Front], left: Mapping[int, int], length: int, width: int, most: int
 ) -> FrontTable[np.ndarray]:
-    """Of a picture of `length` positions; `left`: of positions with a draft, which row of the last
-    pass left it. `width` and `most`: the shape, where it is static; 0 where it is as they need."""
+    """Return the table of some fronts of a picture with `length` positions.
+
+    Args:
+        found: the fronts.
+        left: for each position with a draft, the row of the last pass that drafted it.
+        length: number of positions.
+        width: width of each front with static shapes; 0 for the width that each needs.
+        most: number of fronts with static shapes; 0 for the number that there is.
+    """
     every = [*found, *[Front(length, 0, 0)] * (most - len(found))]
     sizes = np.array([width or each.fed for each in every])
     first, front = np.cumsum(sizes) - sizes, np.arange(len(every)).repeat(sizes)

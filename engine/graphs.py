@@ -1,8 +1,8 @@
-"""CUDA graphs of a lane's steps: the parts of a step are launched as one, not kernel by kernel.
+"""CUDA graphs of a lane's steps: one launch for each part of a step instead of one for each kernel.
 
-A part can be captured once its operations, shapes and addresses are those of the step before
-(`ImageModel` says when). What an earlier part returned may be read in a later one: a replay writes
-its results where the capture did.
+A part can be captured if its operations, shapes and addresses repeat from step to step;
+`ImageModel` says when they do. A later part may read what an earlier part returned, because a
+replay writes its results where the capture did.
 """
 
 from __future__ import annotations
@@ -19,21 +19,25 @@ Capture = Callable[[Callable[[], Any]], tuple[Any, Callable[[], None]]]
 
 
 class CaptureError(RuntimeError):
-    """A part cannot be captured here, or what was captured of it cannot be replayed: the lane goes
-    on without graphs."""
+    """A part cannot be captured or replayed here; the lane goes on without graphs."""
 
 
 class Captures:
-    """How the parts of a model's lanes are captured: `make` gives a lane its capture. `without` are
-    the decoders, by name, whose steps run without graphs all the same, and why."""
+    """How the parts of a model's lanes are captured.
+
+    `make` returns a lane's capture. `without` maps the decoders whose steps run without graphs to
+    the reason.
+    """
 
     def __init__(self, make: Callable[[], Capture]) -> None:
         self.make, self.without = make, dict[str, str]()
 
 
 class CudaCapture:
-    """Captures a lane's parts on a CUDA device, all on one stream and in one pool of memory. What
-    other threads do on the device meanwhile goes on; what a graph cannot hold raises at once."""
+    """Captures a lane's parts on a CUDA device, on one stream and in one memory pool.
+
+    Work of other threads on the device goes on meanwhile. What a graph cannot hold raises at once.
+    """
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
@@ -41,7 +45,7 @@ class CudaCapture:
         self._pool = torch.cuda.graph_pool_handle()
 
     def __call__(self, function: Callable[[], Any]) -> tuple[Any, Callable[[], None]]:
-        """The place of the function's result, which holds nothing yet, and the graph's replay."""
+        """Capture a function. Return its result, which holds nothing yet, and the graph's replay."""
         graph = torch.cuda.CUDAGraph()
         with (
             torch.cuda.device(self.device),
@@ -56,8 +60,10 @@ class CudaCapture:
 
 
 class Graphs:
-    """The captured parts of one lane, which a later race replays. A pass is charged to the lane as
-    its replay; what it takes to capture it is not."""
+    """The captured parts of one lane, which later races replay.
+
+    A lane is charged for the replay of a part, not for its capture.
+    """
 
     def __init__(self, capture: Capture) -> None:
         self._capture = capture
@@ -65,10 +71,14 @@ class Graphs:
         self._parts: dict[tuple[str, Hashable], tuple[Any, Callable[[], None], object]] = {}
 
     def run(self, part: str, key: Hashable, function: Callable[[], Any], clock: StepClock) -> Any:
-        """The result of `function`, which is captured where it has not run with this `key`, and
-        replayed: `key` stands for everything in it that is not on the device. Running it twice must
-        do what running it once does. Raises CaptureError where capturing or replaying it fails, and
-        what `function` itself raises."""
+        """Replay the graph of `function` and return its result.
+
+        The first call with a `key` captures the graph.
+
+        `key` stands for everything in the function that is not on the device. Running the function
+        twice must have the effect of running it once. Raises CaptureError where the capture or the
+        replay fails, and whatever `function` raises.
+        """
         if (part, key) not in self._parts:
             function()  # libraries set themselves up, which no graph can hold
         try:

@@ -1,4 +1,4 @@
-"""Infilling: which cells of a picture are known, and the order in which the others are filled in.
+"""Infilling: the known cells of a picture, and the order in which the others are filled in.
 
 A mask has one order (Eq. 4 of Guo & Ermon, "Reviving any-subset autoregressive models with
 principled parallel sampling and speculative decoding", 2025): a fixed order of the whole grid,
@@ -21,7 +21,7 @@ ORDERS = ("spread", "raster")
 
 
 class Fills(Enum):
-    """What of a picture a model can fill in."""
+    """The parts of a picture that a model can fill in."""
 
     NOTHING = "nothing"
     BELOW = "below"  # all cells behind some cell, in raster order: everything below a row
@@ -30,9 +30,12 @@ class Fills(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Infilling:
-    """The code of each cell of a grid in raster order, MASKED where it is to be filled in, and the
-    name of the order: `raster`, row by row, or `spread`, where successive cells lie far apart.
-    Raises SettingError for anything else, or where nothing is masked."""
+    """A partly known picture.
+
+    `known` has the code of each cell in raster order, MASKED where it is to be filled in. `order`
+    is `raster`, row by row, or `spread`, where successive cells lie far apart. Raises SettingError
+    for other values, or where no cell is masked.
+    """
 
     known: tuple[int, ...]
     order: str = "spread"
@@ -48,35 +51,35 @@ class Infilling:
 
     @staticmethod
     def of_mask(codes: Sequence[int], mask: Sequence[bool], order: str = "spread") -> Infilling:
-        """An infilling of the masked cells of a picture's codes."""
+        """Return the infilling of the masked cells of a picture's codes."""
         cells = zip(codes, mask, strict=True)
         return Infilling(tuple(MASKED if masked else int(code) for code, masked in cells), order)
 
     @property
     def masked(self) -> int:
-        """How many cells are to be filled in."""
+        """Number of cells to fill in."""
         return self.known.count(MASKED)
 
     @property
     def below(self) -> bool:
-        """Whether it is all cells behind some cell, in raster order."""
+        """Whether the masked cells are all cells after some cell in raster order."""
         behind = len(self.known) - self.known.index(MASKED)
         return self.order == "raster" and self.masked == behind
 
     def cells(self, grid: tuple[int, int]) -> tuple[int, ...]:
-        """The masked cells in the order in which they are filled in."""
+        """Return the masked cells in the order in which they are filled in."""
         order = spread_order(grid) if self.order == "spread" else range(len(self.known))
         return tuple(cell for cell in order if self.known[cell] == MASKED)
 
     def check(self, grid: tuple[int, int], codes: int) -> None:
-        """Raises SettingError where it does not fit a grid, or a vocabulary of so many codes."""
+        """Raise SettingError where it does not fit the grid or a vocabulary of `codes` codes."""
         if len(self.known) != grid[0] * grid[1] or max(self.known) >= codes:
             raise SettingError(
                 f"What is known does not fit {grid[0]} x {grid[1]} cells of {codes} codes."
             )
 
     def check_model(self, fills: Fills, title: str) -> None:
-        """Raises SettingError where a model that fills in so much cannot fill in this."""
+        """Raise SettingError where a model that can fill in `fills` cannot fill in this mask."""
         if fills is Fills.NOTHING:
             raise SettingError(f"{title} draws whole pictures only: it cannot fill in a part.")
         if fills is Fills.BELOW and not self.below:
@@ -87,17 +90,18 @@ class Infilling:
 
 
 def box_mask(grid: tuple[int, int], top: int, left: int, height: int, width: int) -> list[bool]:
-    """The mask of a box of tokens, in raster order; what lies beyond the grid is left out."""
+    """Return the mask of a box of tokens in raster order, clipped to the grid."""
     cells = (divmod(cell, grid[1]) for cell in range(grid[0] * grid[1]))
     return [top <= row < top + height and left <= column < left + width for row, column in cells]
 
 
 @functools.lru_cache(maxsize=8)
 def spread_order(grid: tuple[int, int]) -> tuple[int, ...]:
-    """The cells of a grid as the points of the Halton sequence in bases 2 (across) and 3 (down)
-    first come to them: each lies far from those just before it, and every beginning covers the grid
-    evenly (Besnier et al., "Halton scheduler for masked generative image
-    transformer", ICLR 2025)."""
+    """Return the cells of a grid in the order of the Halton sequence, bases 2 across and 3 down.
+
+    Each cell lies far from the few before it, and every prefix covers the grid evenly (Besnier et
+    al., "Halton scheduler for masked generative image transformer", ICLR 2025).
+    """
     height, width = grid
     points = 4 * height * width
     while True:
@@ -109,9 +113,11 @@ def spread_order(grid: tuple[int, int]) -> tuple[int, ...]:
 
 
 def _van_der_corput(count: int, base: int, cells: int) -> np.ndarray:
-    """In which of so many equal parts of [0, 1) the van der Corput sequence 1 .. count lies: the
-    digits of each number mirrored at the point. In integers: a point on a border, as k / 9 is in
-    base 3, would be rounded to either side."""
+    """Return which of `cells` equal parts of [0, 1) each van der Corput point lies in.
+
+    The point of a number mirrors its digits at the radix point. The computation uses integers,
+    because rounding could move a point on a border, such as k / 9 in base 3, to either side.
+    """
     left, mirrored, scale = np.arange(1, count + 1), np.zeros(count, np.int64), 1
     while left.any():
         mirrored, left, scale = mirrored * base + left % base, left // base, scale * base

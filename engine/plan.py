@@ -1,5 +1,4 @@
-"""The orders of a decode: functions that make a `Plan`. A decoder's rule runs over whichever it is
-given."""
+"""The orders of a decode: functions that make a `Plan`. A decoder's rule runs over any plan."""
 
 from __future__ import annotations
 
@@ -13,15 +12,17 @@ from engine.settings import SettingError
 
 
 def whole(grid: tuple[int, int], forced: Sequence[int]) -> Plan:
-    """All of a picture in raster order, given the ids forced at each slot, or -1."""
+    """Return the plan of a whole picture in raster order; `forced` is the id at each slot, or -1."""
     count = itertools.count()
     cells = tuple(-1 if token >= 0 else next(count) for token in forced)
     return Plan(cells, tuple(range(len(forced))), tuple(forced), len(forced) // grid[0])
 
 
 def below(plan: Plan, infilling: Infilling) -> Plan:
-    """A whole plan behind the first masked cell: all before it is known. Positions, and the noise
-    keyed by them, count from 0: the seed that drew the known part draws another rest than before.
+    """Return the rest of a whole plan from the first masked cell on; everything before it is known.
+
+    Positions count from 0, and so does the noise that they key: the seed that drew the known part
+    draws a rest of its own.
     """
     k = plan.cells.index(infilling.known.index(MASKED))
     ids = [
@@ -39,8 +40,10 @@ def below(plan: Plan, infilling: Infilling) -> Plan:
 
 
 def anywhere(grid: tuple[int, int], infilling: Infilling) -> Plan:
-    """The masked cells in the infilling's order, behind the known ones in raster order; of a model
-    whose slots are the cells."""
+    """Return the plan of the masked cells in the infilling's order, after the known cells.
+
+    The known cells are in raster order. The model's slots must be the cells.
+    """
     cells = infilling.cells(grid)
     known = tuple((cell, code) for cell, code in enumerate(infilling.known) if code != MASKED)
     forced = (-1,) * len(cells)
@@ -48,8 +51,11 @@ def anywhere(grid: tuple[int, int], infilling: Infilling) -> Plan:
 
 
 def rolling(plan: Plan) -> Plan:
-    """A whole plan whose rows advance each at its own pace: positions stay in raster order, and in
-    which order they are committed is not known before. Raises SettingError where it has no rows."""
+    """Return a whole plan whose rows advance independently.
+
+    Positions stay in raster order, but the order in which they are committed is not known in
+    advance. Raises SettingError where the picture is not made of rows.
+    """
     if plan.infilling:
         raise SettingError("What is filled in has no rows to draw at once.")
     return replace(plan, fronts=True)

@@ -1,4 +1,4 @@
-"""How many processors this process may use."""
+"""The number of processors that this process may use."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ CGROUP = Path("/sys/fs/cgroup")
 
 
 def processors(cgroup: Path = CGROUP) -> int:
-    """Of the machine, those that its scheduler gives this process, within a container's quota,
-    rounded up."""
+    """Return the number of processors that scheduler and container allow, rounded up."""
     try:
         count = len(os.sched_getaffinity(0))
     except AttributeError:  # Linux alone has it
@@ -20,7 +19,7 @@ def processors(cgroup: Path = CGROUP) -> int:
 
 
 def _quota(cgroup: Path) -> float:
-    """Processors' time that a container has, in processors: of cgroup v2, or of v1."""
+    """Return the processor time that a container may use, in processors (cgroup v2 or v1)."""
     for names in (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")):
         try:
             quota, period = " ".join((cgroup / name).read_text() for name in names).split()

@@ -1,8 +1,7 @@
-"""Settings: frozen dataclasses that cannot exist with a bad value, and whose fields describe
-themselves to a page or a command line.
+"""Settings: frozen dataclasses that cannot hold a bad value, and that describe their own fields.
 
-A field is a `knob` with its range or its choices and one line of help. Numbers out of range, wrong
-types and unknown choices raise `SettingError`.
+A field is a `knob` with its range or its choices and one line of help, for a page or a command
+line. Numbers out of range, wrong types and unknown choices raise `SettingError`.
 """
 
 from __future__ import annotations
@@ -14,13 +13,16 @@ from typing import Any, ClassVar
 
 
 class SettingError(ValueError):
-    """Invalid setting value; the message is user-readable."""
+    """Invalid setting value; the message is for the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Knob:
-    """The values of one setting: numbers have `low` and `high` (both allowed), texts `choices`.
-    `needs` is another setting and its value without which this one does nothing."""
+    """The allowed values of one setting.
+
+    Numbers lie between `low` and `high`, both included; texts are one of `choices`. `needs` is
+    another setting and its value, without which this setting has no effect.
+    """
 
     help: str
     low: float | None = None
@@ -38,15 +40,18 @@ def knob(
     choices: tuple[str, ...] = (),
     needs: tuple[str, str] | None = None,
 ) -> Any:
-    """A dataclass field with its Knob in `metadata["knob"]`."""
+    """Return a dataclass field with its Knob in `metadata["knob"]`."""
     spec = Knob(help, low, high, choices, needs)
     return dataclasses.field(default=default, metadata={"knob": spec})
 
 
 @dataclass(frozen=True, slots=True)
 class Withdrawn:
-    """A setting that races no longer have, and older traces do: the `values` it could have, its
-    default first, and a clause that says what to do `instead`."""
+    """A setting of older traces that races no longer have.
+
+    `values` are those that it could have, the default first. `instead` is a clause that says what
+    to do now.
+    """
 
     values: tuple[bool | str, ...]
     instead: str
@@ -64,13 +69,15 @@ class Settings:
 
 
 def knobs(settings: type[Settings]) -> list[tuple[str, Knob, Any]]:
-    """(name, knob, default) of every field, in order."""
+    """Return (name, knob, default) of every field, in order."""
     return [(f.name, f.metadata["knob"], f.default) for f in dataclasses.fields(settings)]
 
 
 def check_recorded(settings: type[Settings], values: Mapping[str, Any]) -> None:
-    """Raises SettingError where a traced lane's settings hold a value that no race has had. Each is
-    checked by itself: which values go together may have been another rule when it was raced."""
+    """Raise SettingError where a traced lane's settings hold a value that no race has ever had.
+
+    Each value is checked alone, because an older race may have allowed other combinations.
+    """
     known = {name: (spec, default) for name, spec, default in knobs(settings)}
     for name, value in values.items():
         if name in known:
@@ -105,7 +112,7 @@ def _validate(name: str, value: Any, spec: Knob, default: Any) -> Any:
 
 
 def _short_repr(value: Any) -> str:
-    """Any value, short enough for a message."""
+    """Return any value's repr, short enough for a message."""
     if isinstance(value, int) and abs(value) > 10**18:  # over 4,300 digits, repr raises
         return "a number beyond all bounds"
     return f"{value!r:.40}"
@@ -113,8 +120,7 @@ def _short_repr(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Sampling(Settings):
-    """How logits become a distribution, the same for every lane of a race. Top-k 0 and top-p 1 are
-    off."""
+    """How logits become a distribution, for every lane of a race; top-k 0 and top-p 1 are off."""
 
     guidance: float = knob(
         2.0,
@@ -143,7 +149,7 @@ class Sampling(Settings):
     )
 
     def check(self, length: int) -> None:
-        """Raises SettingError where it does not fit a picture of `length` sequence positions."""
+        """Raise SettingError where it does not fit a picture of `length` sequence positions."""
         if self.guided_tokens > length:
             raise SettingError(
                 f"Sampling: guided_tokens is a whole number from 0 to {length}, the tokens of a"

@@ -1,4 +1,4 @@
-"""What all commands print, and the files that they are asked to write."""
+"""The output of all commands, and the files that they are asked to write."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from typing import TextIO
 
 
 def say(text: str, stream: TextIO | None = None, end: str = "\n") -> bool:
-    """Prints at once, to stdout by default; what the stream's encoding lacks is escaped. False
-    where nobody reads it any more, as behind `| head`: what is printed later goes nowhere."""
+    """Print at once, to stdout by default, and escape what the stream's encoding lacks.
+
+    Returns False where nobody reads the stream any more, as with `| head`; later output is dropped.
+    """
     stream = stream or sys.stdout
     encoding = stream.encoding or "utf-8"
     try:

@@ -1,4 +1,4 @@
-"""Which version of Photo Finish this is."""
+"""The version of Photo Finish."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def version() -> str:
-    """Of the installed package, or of the checkout."""
+    """Return the version of the installed package, or of the checkout."""
     project = Path(__file__).resolve().parents[1] / "pyproject.toml"
     if project.is_file():
         found: str = tomllib.loads(project.read_text("utf-8"))["project"]["version"]
