@@ -1,5 +1,8 @@
-"""The decoders, one file each. A new one is a file and its place in `DECODERS`; lanes, badges,
-settings, traces and the exactness tests follow from it."""
+"""The decoders, one file each.
+
+A new decoder is a file and its place in `DECODERS`. Its lanes, badge, settings, traces and
+exactness tests follow from that.
+"""
 
 from __future__ import annotations
 
@@ -52,13 +55,12 @@ FILLING = tuple(name for name, decoder in DECODERS.items() if not decoder.whole_
 
 
 def decoder_of(name: str) -> type[Decoder]:
-    """A lane's decoder, or what stands in for one that is not here."""
+    """Return a lane's decoder, or a stand-in for a decoder that is not installed here."""
     return DECODERS.get(name) or stand_in(name)
 
 
 def badge_of(name: str) -> Badge:
-    """What a decoder wears: its badge, if it is one of the repository's, else that of the verdict
-    on it."""
+    """Return the badge of a built-in decoder, or what the verdict on another decoder says."""
     if name in BUILT_IN:
         return BUILT_IN[name].badge
     verdict = VERDICTS.get(name)
@@ -66,11 +68,11 @@ def badge_of(name: str) -> Badge:
 
 
 def lane_badge(name: str, dtype: str) -> Badge:
-    """Return what a lane wears whose model computed in `dtype`.
+    """Return the badge of a lane whose model computed in `dtype`.
 
-    In half precision a pass over a window and a pass over one token differ in their last bits, so
-    that a draw near the edge between two tokens can fall on the other: only vanilla AR's own lane
-    has its very picture.
+    In half precision a pass over a window and a pass over one token differ in their last bits. A
+    draw near the edge between two tokens can then fall on the other one, so only vanilla AR's own
+    lane is certain to draw its image.
     """
     badge = badge_of(name)
     rounds = badge is Badge.IDENTICAL and name != "ar" and dtype in HALF
@@ -78,6 +80,9 @@ def lane_badge(name: str, dtype: str) -> Badge:
 
 
 def is_claim(name: str, shift: float | None) -> bool:
-    """Whether a shift that a lane records is 0 by its author's word alone: a decoder from outside
-    whose badge says that it is lossless records 0 (`WindowDecoder.shift`), whatever it commits."""
+    """Return whether a recorded shift of 0 is only the claim of a decoder's author.
+
+    A decoder from outside whose badge says that it is lossless records 0 (`WindowDecoder.shift`),
+    whatever it commits.
+    """
     return shift == 0 and name not in BUILT_IN and not badge_of(name).lossless

@@ -1,5 +1,4 @@
-"""Vanilla autoregressive decoding: one token a forward pass. The baseline, in speed and in
-distribution."""
+"""Vanilla autoregressive decoding, the baseline in speed and distribution: one token a pass."""
 
 from __future__ import annotations
 
@@ -14,9 +13,11 @@ from engine.trace import Status
 
 
 class VanillaAR(WindowDecoder):
-    """Samples by the Gumbel-max rule, x_n = argmax_v log p_n(v) + G_n(v), with noise G keyed by
-    (seed, position): a sample of p_n, and an image that is a function of the seed's noise alone,
-    which fixed-point iteration then reproduces."""
+    """Samples by the Gumbel-max rule, x_n = argmax_v log p_n(v) + G_n(v).
+
+    The noise G is keyed by (seed, position), so the image is a function of the seed's noise alone.
+    Fixed-point iteration reproduces that image.
+    """
 
     name, title = "ar", "Vanilla AR"
     idea = "One token at a time: each pass of the model draws the next."
@@ -31,8 +32,10 @@ class VanillaAR(WindowDecoder):
 
 
 def commit_first(state: DecodeState, p: Tensor, tokens: Tensor) -> Verification:
-    """Commits the first of `tokens`, each a sample of its row of p [rows, V]; nothing was drafted
-    for their positions, and the others are drafts now."""
+    """Commit the first of `tokens`, each a sample of its row of p [rows, V].
+
+    No draft was tested at their positions. The other tokens become drafts.
+    """
     status = torch.where(state.offsets(len(p)) == 0, int(Status.FRESH), int(Status.REFINED))
     unknown = torch.full_like(p[:, 0], torch.nan)
     return Verification(

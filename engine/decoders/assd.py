@@ -24,7 +24,7 @@ DRAFTS = ("self", "n-gram")
 
 @dataclass(frozen=True, slots=True)
 class ASSDSettings(Settings):
-    """k = 5 is the paper's (Sec. 6.1, Table 5)."""
+    """ASSD's settings; k = 5 is the paper's value (Sec. 6.1, Table 5)."""
 
     drafts: str = knob(
         "self",
@@ -46,15 +46,19 @@ class ASSDSettings(Settings):
 
 
 class ASSD(WindowDecoder):
-    """Draft pass: the next k positions asked for in parallel, given what is committed alone.
-    Verification pass: the chain of these drafts, each accepted with probability min(1, p / q); the
-    first rejected one is resampled from R(p, q) (Alg. 1; the paper has p and q the other way).
+    """Alternates draft passes and verification passes over the next k positions.
 
-    The first draft is a sample of the model's own p, so the draft pass commits it (Lemma 1), a last
-    lone position needs no verification, and the verification starts from it as root. Either pass
-    commits at least one token: never more passes than tokens (Theorem 1). Where all drafts are
-    accepted, the pass commits no bonus token: the next draft pass does. Only where the chain ends
-    right before the last position does its last row sample that one, which then needs no draft.
+    A draft pass asks for all k positions in parallel, given the committed tokens alone. A
+    verification pass reads the chain of these drafts and accepts each with probability min(1, p /
+    q); it resamples the first rejected one from R(p, q) (Alg. 1; the paper has p and q the other
+    way round).
+
+    The first draft is a sample of the model's own p, so the draft pass commits it (Lemma 1), and
+    the verification starts from it as root. A last lone position therefore needs no verification.
+    Each pass commits at least one token, so there are never more passes than tokens (Theorem 1). A
+    pass that accepts all drafts commits no bonus token, because the next draft pass will. The
+    exception is a chain that ends right before the last position: its last row samples that
+    position.
 
     `n-gram` drafts (Alg. 2) need no pass, and each verification may end in a bonus token.
     """
@@ -102,6 +106,9 @@ class ASSD(WindowDecoder):
 
 
 def drafting(state: DecodeState) -> bool:
-    """Whether this is a draft pass. Draft and verification passes alternate: a draft pass that
-    leaves nothing to verify has ended the image."""
+    """Return whether this is a draft pass.
+
+    Draft and verification passes alternate, and a draft pass that leaves nothing to verify ends the
+    image.
+    """
     return state.step % 2 == 0

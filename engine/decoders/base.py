@@ -19,12 +19,12 @@ from engine.trace import Step, StepTable
 
 
 def never() -> bool:
-    """Nobody stops it."""
+    """Return False: nobody stops the decode."""
     return False
 
 
 class Badge(Enum):
-    """What a decoder promises about the picture, next to vanilla AR's."""
+    """A decoder's promise about its picture, compared with vanilla AR's."""
 
     IDENTICAL = "identical image"
     ROUNDED = "identical but for rounding"  # an identical image's in half precision
@@ -40,7 +40,7 @@ class Badge(Enum):
 
 @dataclass(frozen=True, slots=True)
 class NoSettings(AnySettings):
-    """For decoders without a knob."""
+    """The settings of a decoder without knobs."""
 
 
 class Decoder(ABC):
@@ -64,10 +64,19 @@ class Decoder(ABC):
         sampling: Sampling | None = None,
         plan: Plan | None = None,
     ) -> None:
-        """`settings` default to the decoder's, `sampling` to the model's, `plan` to the whole
-        picture's. Raises TypeError for another decoder's settings, SettingError where the decoder
-        races on infillings alone and the plan is a whole picture's, or `model` predicts the next
-        token alone."""
+        """Prepare to decode with a model.
+
+        Args:
+            model: the model.
+            settings: the decoder's settings; its defaults if None.
+            sampling: how logits become probabilities; the model's own if None.
+            plan: the order of the tokens; the whole picture's if None.
+
+        Raises:
+            TypeError: the settings belong to another decoder.
+            SettingError: the decoder fills in pictures and the plan is a whole picture's, or it
+                needs a model that can fill in cells and this one predicts only the next token.
+        """
         self.model, self.plan = model, plan or model.plan
         self.settings = settings if settings is not None else self.Settings()
         self.sampling = sampling if sampling is not None else model.sampling
@@ -82,13 +91,11 @@ class Decoder(ABC):
         self._prepare()
 
     def _prepare(self) -> None:  # noqa: B027  (most have nothing to compute)
-        """Called once model, settings, sampling and plan are known: computes what follows from
-        them."""
+        """Compute what follows from model, settings, sampling and plan, once they are known."""
 
     @classmethod
     def check_fills(cls, fills: Fills, title: str) -> None:
-        """Raises SettingError where the decoder asks for any cell and a model predicts the next one
-        alone."""
+        """Raise SettingError where the decoder asks for any cell and the model cannot fill in."""
         if cls.infills and fills is Fills.BELOW:
             raise SettingError(
                 f"{cls.title} asks for tokens out of order: {title} can only draw a picture on,"
@@ -104,11 +111,13 @@ class Decoder(ABC):
     def steps(
         self, prompt: str, seed: int, stopped: Callable[[], bool] = never
     ) -> Generator[Step, None, None]:
-        """Decodes one image step by step. Closing the iterator gives its slot back. Where the last
-        step waits for passes that no step shows, an audit's, `stopped()` is asked between them
-        whether to leave them out."""
+        """Decode one image step by step; closing the iterator releases its slot.
+
+        The last step of some decoders waits for passes that no step shows: an audit. `stopped()` is
+        called between those passes and ends the audit if it returns True.
+        """
 
     @torch.inference_mode()
     def generate(self, prompt: str, seed: int) -> list[int]:
-        """Drains `steps`: the tokens [length] of the plan's positions."""
+        """Drain `steps` and return the tokens of the plan's positions [length]."""
         return StepTable.join([step.rows for step in self.steps(prompt, seed)]).tokens

@@ -15,18 +15,19 @@ from engine.numerics.distributions import gather, residual
 
 
 def verify_block(state: DecodeState, window: Window, p: Tensor) -> Verification:
-    """Accepts drafts up to the last one that passes its own test: it saves those before it that
-    did not (Alg. 2).
+    """Accept drafts up to the last one that passes its own test (Alg. 2).
 
-    With a_0 = 1, a_i = min(1, a_{i-1} p_i(x_i) / q_i(x_i)) and
-    S_i = sum_v max(a_i p_{i+1}(v) - q_{i+1}(v), 0), draft i passes with probability
-    h_i = S_i / (S_i + 1 - a_i), the last one with a_i. Behind t accepted drafts the next token is a
-    sample of R(a_t p_{t+1}, q_{t+1}), or the bonus. No lossless rule accepts more drafts in
-    expectation (Theorem 2). It is exact where the drafts of a pass are independent of one another
-    and depend on earlier passes through their q alone, as redrawn drafts do. It is not exact where
-    drafts are kept from pass to pass.
+    Drafts before that one are accepted even if they failed their own test. With a_0 = 1, a_i =
+    min(1, a_{i-1} p_i(x_i) / q_i(x_i)) and S_i = sum_v max(a_i p_{i+1}(v) - q_{i+1}(v), 0), draft i
+    passes with probability h_i = S_i / (S_i + 1 - a_i), and the last draft with a_i. After t
+    accepted drafts the next token is a sample of R(a_t p_{t+1}, q_{t+1}), or the bonus. No lossless
+    rule accepts more drafts in expectation (Theorem 2).
 
-    p [R, V]. The acceptance recorded of a draft is its h.
+    The rule is exact where the drafts of a pass are independent of one another and depend on
+    earlier passes through their q alone, as redrawn drafts do. It is not exact where drafts are
+    kept from pass to pass.
+
+    `p` is [R, V]. The acceptance that is recorded for a draft is its h.
     """
     rows, drafts, q = len(p), window.drafts, window.q
     ratio = gather(p, drafts).double() / gather(q, drafts).double()

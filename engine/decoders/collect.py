@@ -1,9 +1,9 @@
-"""What is recorded of steps, computed on the device: from verifications to numbers for the host.
+"""Turns verifications into the numbers that are recorded, on the device.
 
-Of many steps it takes hardly longer than of one, since most of it is the launching of operations;
-StepRecorder says how many are collected together.
+Collecting several steps together takes hardly longer than one, because most of the time goes into
+launching operations. StepRecorder decides how many are collected together.
 
-Shapes: N steps, R rows of all of them, one step's after another's, V codes.
+Shapes: N steps; R rows of all steps together, step by step; V codes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Numbers = TypeVar("Numbers")
 
 
 class Rule(Protocol):
-    """What recording asks of a decoder; `WindowDecoder` says what each method gives."""
+    """The methods of a decoder that recording calls; `WindowDecoder` documents them."""
 
     def shift(self, p: Tensor, q: Tensor, i: Tensor) -> Tensor: ...
 
@@ -41,7 +41,7 @@ class Rule(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What a step leaves to be recorded, where that is done later."""
+    """The part of a step that is recorded later."""
 
     window: Window
     verification: Verification
@@ -52,13 +52,16 @@ class Observation:
 
     @staticmethod
     def of(window: Window, verification: Verification) -> Observation:
-        """The details are values, and hold on to nothing that the rule walked through."""
+        """Return the observation of a step.
+
+        It holds values only, and keeps nothing alive that the rule walked through.
+        """
         details = verification.diagnostics()
         return Observation(window, replace(verification, diagnostics=Diagnostics), details)
 
     @property
     def bytes(self) -> int:
-        """What its tensors keep in memory."""
+        """Memory of its tensors, in bytes."""
         held = [
             getattr(part, each.name)
             for part in (self.window, self.verification, self.details)
@@ -70,7 +73,7 @@ class Observation:
 
 
 class Found(NamedTuple, Generic[Numbers]):
-    """The numbers recorded of steps: first tensors on the device, then arrays on the host."""
+    """The numbers recorded for some steps: tensors on the device first, arrays on the host later."""
 
     kept: Numbers  # bool [R]: as many of a step's first rows are recorded
     position: Numbers  # [R]
@@ -90,7 +93,7 @@ class Found(NamedTuple, Generic[Numbers]):
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A Found on the device as its bytes, for one copy, and what they are of."""
+    """A Found on the device as bytes, for one copy, with the layout of its parts."""
 
     flat: Tensor
     layout: Found[tuple[torch.Size, str]]
@@ -103,11 +106,11 @@ class Packed:
 
     @property
     def bytes(self) -> int:
-        """What it keeps in memory."""
+        """Memory that it holds, in bytes."""
         return self.flat.nbytes
 
     def to_host(self) -> Packed:
-        """On its way to the host, where it may be read after the next wait."""
+        """Begin its copy to the host; it may be read after the next wait."""
         return replace(self, flat=to_host(self.flat))
 
     def read(self) -> Found[np.ndarray]:
@@ -122,9 +125,11 @@ class Packed:
 def collect(
     rule: Rule, state: DecodeState, observations: Sequence[Observation], starts: Tensor
 ) -> Found[Tensor]:
-    """What is recorded of steps of one lane; `starts` [N] are the frontiers before them. With
-    static shapes, of one step: all its rows are computed then, and else those alone that are
-    recorded."""
+    """Return the numbers to record for steps of one lane.
+
+    `starts` [N] are the frontiers before the steps. With static shapes there is one step, and all
+    its rows are computed; otherwise only the rows that are recorded.
+    """
     made = [each.verification for each in observations]
     details = [each.details for each in observations]
     sizes, chosen = [len(each.tokens) for each in made], partial(host_rows, state.model)
@@ -133,7 +138,7 @@ def collect(
         return _cat([getattr(verification, name) for verification in made])
 
     def each_row(numbers: Sequence[Tensor]) -> Tensor:
-        """A number of each step [0-dim], for each of its rows."""
+        """Repeat a number of each step [0-dim] for each of its rows."""
         return _cat([number.expand(size) for number, size in zip(numbers, sizes, strict=True)])
 
     counts, p = [verification.count for verification in made], joined("p")
@@ -199,7 +204,7 @@ def collect(
 
 
 def _shift(rule: Rule, p: Tensor, q: Tensor, i: Tensor, chosen: slice | Tensor) -> Tensor:
-    """The shift [R] of each draft's test, 0 where it is not computed."""
+    """Return the shift of each draft's test [R]; 0 where it is not computed."""
     parts = zip(*(torch.split(values[chosen], TESTS_AT_ONCE) for values in (p, q, i)), strict=True)
     return _spread(_cat([rule.shift(*test) for test in parts]).to(p.dtype), chosen, len(q))
 
@@ -213,8 +218,10 @@ def _groups(
     details: Sequence[Diagnostics],
     sizes: Sequence[int],
 ) -> Groups:
-    """Return the group of each row's draft. A row without one has a count of 0; a rule without
-    groups has no rows."""
+    """Return the group of each row's draft.
+
+    A row without a group has a count of 0. A rule without groups has no rows.
+    """
     given = [detail.groups or (None, None, None) for detail in details]
     counts, masses, tokens = (_given(part, sizes) for part in zip(*given, strict=True))
     if counts is not None and masses is not None and tokens is not None:
@@ -240,9 +247,11 @@ def _candidates(p: Tensor, details: Sequence[Diagnostics], sizes: Sequence[int])
 def _support(
     p: Tensor, q: Tensor | None, drafts: Tensor, at: Tensor, chosen: slice | Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Return the tokens that hold most of p and q in the rows `at` [N], the draft among them
-    [N, up to SUPPORT], and their p and q [N, 2, up to SUPPORT]; zeros for rows that are not
-    chosen."""
+    """Return the tokens that hold most of p and q, and their probabilities.
+
+    Returns the tokens in the rows `at` [N], the draft among them, as [N, up to SUPPORT], and their
+    p and q as [N, 2, up to SUPPORT]. Rows that are not chosen are zeros.
+    """
     if q is None:
         return drafts.new_zeros(len(at), 0), p.new_zeros(len(at), 2, 0)
     at_p, at_q = p[at[chosen]], q[at[chosen]]
@@ -253,7 +262,7 @@ def _support(
 
 
 def _spread(part: Tensor, chosen: slice | Tensor, size: int) -> Tensor:
-    """The numbers of the chosen ones among those of all `size`, 0 elsewhere."""
+    """Place the numbers of the chosen rows among all `size` rows; the others are 0."""
     if isinstance(chosen, slice):
         return part
     whole = part.new_zeros(size, *part.shape[1:])
@@ -262,15 +271,17 @@ def _spread(part: Tensor, chosen: slice | Tensor, size: int) -> Tensor:
 
 
 def _drafts(observation: Observation) -> Tensor:
-    """What a step verified at each row's position, -1 for nothing."""
+    """Return the draft that a step verified at each row's position; -1 for none."""
     if observation.verification.drafts is not None:
         return observation.verification.drafts
     return F.pad(observation.window.drafts[:-1], (0, 1), value=-1)
 
 
 def _given(parts: Sequence[Tensor | None], sizes: Sequence[int]) -> Tensor | None:
-    """Join what each step has of its rows, as wide as the widest, with -1 for no token and 0 for
-    no number. Return None where no step has anything."""
+    """Join what each step has for its rows, as wide as the widest; None where no step has anything.
+
+    A missing token is -1 and a missing number 0.
+    """
     some = [part for part in parts if part is not None and len(part)]
     if not some:
         return None
@@ -287,7 +298,7 @@ def _given(parts: Sequence[Tensor | None], sizes: Sequence[int]) -> Tensor | Non
 
 
 def _padded(values: Tensor) -> Tensor:
-    """[.., TOP or fewer] to [.., TOP]."""
+    """Pad [.., TOP or fewer] to [.., TOP]."""
     return F.pad(values, (0, TOP - values.shape[-1]))
 
 
@@ -296,5 +307,5 @@ def _cat(parts: Sequence[Tensor]) -> Tensor:
 
 
 def _first(sizes: Sequence[int]) -> Tensor | int:
-    """Where each step's rows begin; with one step it is no copy from the host."""
+    """Return the index of each step's first row; with one step it needs no copy from the host."""
     return 0 if len(sizes) == 1 else torch.from_numpy(np.cumsum([0, *sizes[:-1]]))

@@ -1,4 +1,4 @@
-"""The state of one decode, which the window loop, the rules and the recorder share.
+"""The state of one decode; the window loop, the rules and the recorder share it.
 
 Shapes: R rows of a pass, V codes.
 """
@@ -19,9 +19,11 @@ from engine.numerics.randomness import Noise, Purpose
 
 
 class VerifyNumbers(NamedTuple):
-    """Uniform numbers of the next R positions, [R] each: a draft is accepted below `accept`, a
-    rejected one is replaced by a sample at `replace`, and what is redrawn, or the bonus token, is
-    one at `redraw`."""
+    """Uniform numbers for the tests of the next R positions, each [R].
+
+    A draft is accepted if its acceptance probability exceeds `accept`. `replace` samples the token
+    that replaces a rejected draft. `redraw` samples a new draft or the bonus token.
+    """
 
     accept: Tensor
     replace: Tensor
@@ -31,8 +33,8 @@ class VerifyNumbers(NamedTuple):
 class DecodeState:
     """One image while it is decoded: the model's context, the frontier, the drafts, the noise.
 
-    `frontier` and `step` are the host's; decoders work with `n` (the frontier), `room` and `count`
-    on the device, so that no operation of theirs depends on a number of the host.
+    `frontier` and `step` are on the host. Decoders use `n` (the frontier), `room` and `count`,
+    which are on the device, so that none of their operations depends on a number of the host.
     """
 
     in_order = True  # whether a step's positions follow one another
@@ -55,7 +57,7 @@ class DecodeState:
             raise
 
     def _allocate(self, seed: int, device: torch.device) -> None:
-        """What a step works on, in the slot's places."""
+        """Allocate the tensors that a step works on, in the slot's places."""
         self.noise = Noise(seed, device)
         self.step = 0
         self.frontier = 0
@@ -81,33 +83,35 @@ class DecodeState:
 
     @property
     def draft_limit(self) -> int:
-        """How many drafts a window may have: those before the image's end; with static shapes it
-        keeps its width, and those behind the end are never accepted."""
+        """The largest number of drafts in a window: those before the image's end.
+
+        With static shapes the window keeps its width, and drafts after the end are never accepted.
+        """
         return host_count(self.model, self.plan.length - self.frontier - 1, MAX_ROWS)
 
     def offsets(self, count: int) -> Tensor:
-        """0 .. count - 1."""
+        """Return 0 .. count - 1."""
         return self._offsets[:count]
 
     def positions(self, count: int) -> Tensor:
-        """The next `count` positions from the frontier, none behind the image's end."""
+        """Return the next `count` positions from the frontier, clamped to the image's last one."""
         return (self._offsets[:count] + self.n).clamp_max(self.plan.length - 1)
 
     def uniform(self, purpose: Purpose, rows: int, count: int) -> Tensor:
-        """[rows, count] uniforms of the next `rows` positions from the frontier."""
+        """Return uniform numbers for the next `rows` positions from the frontier [rows, count]."""
         return self._drawn(purpose, rows, count)
 
     def verify_numbers(self, rows: int) -> VerifyNumbers:
-        """The uniform numbers that verify the next `rows` positions."""
+        """Return the uniform numbers that verify the next `rows` positions."""
         u = self._drawn(Purpose.VERIFY, rows, 3)
         return VerifyNumbers(u[:, 0], u[:, 1], u[:, 2])
 
     def gumbel(self, rows: int) -> Tensor:
-        """[rows, V] Gumbel noise of the next `rows` positions, the same in every step."""
+        """Return Gumbel noise for the next `rows` positions, the same in every step [rows, V]."""
         return self._drawn(Purpose.NOISE, rows, self.model.vocab_size)
 
     def _drawn(self, purpose: Purpose, rows: int, count: int) -> Tensor:
-        """This step's numbers. With static shapes they stand at the same address in every step."""
+        """Return this step's numbers; with static shapes their address is the same in every step."""
         if not self.slot.keeps:
             return self._draw(purpose, rows, count)
         key = purpose, rows, count
@@ -121,11 +125,11 @@ class DecodeState:
         return self.noise.uniform(purpose, self.frontier, rows, self.step, count)
 
     def fixed(self, name: str, values: Tensor) -> Tensor:
-        """The values. With static shapes they are copied to the same address in every step."""
+        """Return the values; with static shapes, copied to the same address in every step."""
         return self.slot.place(name, values)
 
     def laid_out(self, window: Window) -> Rows:
-        """The rows of a window's pass."""
+        """Return the rows of a window's pass."""
         if window.rows is not None:
             return window.rows
         if window.nodes is None or window.depths is None:
@@ -136,23 +140,27 @@ class DecodeState:
         return Rows(self.ids(torch.cat([self.root, tokens]), asked - 1), asked)
 
     def forced(self, positions: Tensor) -> Tensor | None:
-        """Where the layout forces a token, bool; None where it never does."""
+        """Return where the layout forces a token (bool), or None where it never does."""
         if not self.plan.has_forced:
             return None
         return self.forced_ids[positions.clamp_max(self.plan.length - 1)] >= 0
 
     def ids(self, tokens: Tensor, positions: Tensor) -> Tensor:
-        """The model's ids of tokens at positions, -1 that of the first root: forced ids where the
-        layout forces one."""
+        """Return the model's ids of tokens at positions; forced positions have their forced id.
+
+        Position -1 is that of the first root.
+        """
         if not self.plan.has_forced:
             return tokens
         ids = self.forced_ids[positions.clamp_min(0)]
         return torch.where(ids >= 0, ids, tokens)
 
     def drafts_left(self, count: int) -> tuple[Tensor, Tensor, Tensor]:
-        """The first `count` drafts that the last step left, as a window's rows: drafts
-        [count + 1], their q, and bool, which of them exist. Of the others, and in the last row, the
-        q is 0 and the token means nothing."""
+        """Return the first `count` drafts that the last step left, as a window's rows.
+
+        Returns the drafts [count + 1], their q, and which of them exist (bool). Where none exists,
+        and in the last row, q is 0 and the token means nothing.
+        """
         rows = self._offsets[: count + 1] + self.count
         last = len(self.drafts) - 1
         there = rows <= last
@@ -161,40 +169,41 @@ class DecodeState:
         return self.drafts[rows], self.q[rows] * there[:, None], there
 
     def commit_order(self) -> Tensor:
-        """The positions [length] of a whole picture in the order in which they were committed."""
+        """Return the positions of a whole picture in the order of their commitment [length]."""
         return torch.arange(self.plan.length, device=self.n.device)
 
     def nothing_drafted(self) -> tuple[Tensor, Tensor]:
-        """The drafts and q of a pass that verifies nothing."""
+        """Return the drafts and q of a pass that verifies nothing."""
         return self.drafts[:0], self.q[:0]
 
     def kept(self, path: list[int]) -> Sequence[int]:
-        """The window rows that stay in the cache: those on the path to what was committed."""
+        """Return the window rows that stay in the cache: those on the path to the committed tokens."""
         return path
 
     def known_until(self, path: Sequence[int]) -> int:
-        """The positions before this are all committed once those are to which the window rows of
-        `path` lead."""
+        """Return where the committed prefix ends once the rows on `path` are committed."""
         return self.frontier + len(path)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Gives the slot back, emptied after a decode that raised: numbers that are none may be in
-        its cache."""
+        """Release the slot; empty it first after an exception, because its cache may hold NaNs."""
         if kind is not None and issubclass(kind, Exception):
             self.slot.clear()
         self.close()
 
     def close(self) -> None:
-        """Gives the slot back; the state is not used again."""
+        """Release the slot; the state is not used again."""
         self.ctx.close()
         self.model.slots.release(self.slot)
 
     def committed_rows(self, outcome: list[int]) -> list[int]:
-        """The window rows that lead to each position that a turn commits, of its outcome. Raises
-        ContractError where it commits nothing, or more than there is."""
+        """Return the window row that leads to each position that a turn commits.
+
+        Raises ContractError where the turn commits no position, or more positions than the picture
+        has.
+        """
         count, *path = outcome
         n, left = self.frontier, self.plan.length - self.frontier
         if count < 1:
@@ -207,11 +216,11 @@ class DecodeState:
         return path[:count] or list(range(count))
 
     def keep_rows(self, path: list[int]) -> None:
-        """Makes the rows permanent that lead to what is committed."""
+        """Make the rows on the path permanent in the cache."""
         self.ctx.keep(self.kept(path), self.known_until(path))
 
     def commit(self, verification: Verification, path: list[int]) -> None:
-        """Takes over what a step committed and left."""
+        """Take over the tokens that a step committed and the drafts that it left."""
         count = len(path)
         self.tokens[self.frontier : self.frontier + count] = verification.tokens[:count]
         if self.recent_p is not None:
@@ -225,7 +234,7 @@ class DecodeState:
         self._advance(count)
 
     def _advance(self, count: int) -> None:
-        """To the next step."""
+        """Go on to the next step."""
         self.frontier += count
         self.step += 1
         self.count.fill_(count)

@@ -1,5 +1,7 @@
-"""Fixed-point iteration: Jacobi decoding whose iterations share one noise, so that they converge to
-vanilla AR's own image."""
+"""Fixed-point iteration: Jacobi decoding whose iterations share one noise.
+
+The iterations converge to vanilla AR's own image.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +16,12 @@ from engine.decoders.jacobi_window import JacobiWindowDecoder
 
 
 class FixedPoint(JacobiWindowDecoder):
-    """y_i = argmax_v log p_i(v) + G_i(v) with vanilla AR's G of (seed, position), in every
-    iteration. A row computed on a final prefix is AR's own token, so the image is identical, token
-    for token, in exact arithmetic. A draft survives a change from q to p with probability at least
-    (1 - TV) / (1 + TV), not sum q p as with fresh noise."""
+    """Samples y_i = argmax_v log p_i(v) + G_i(v) in every iteration, with vanilla AR's noise G.
+
+    G is keyed by (seed, position). A row that is computed on a final prefix gives AR's own token,
+    so in exact arithmetic the image is identical, token for token. A draft survives a change from q
+    to p with probability at least (1 - TV) / (1 + TV); with fresh noise it would be sum q p.
+    """
 
     name, title = "fpi", "Fixed point"
     idea = "Guesses from vanilla AR's own noise: they settle on exactly its picture."

@@ -1,4 +1,4 @@
-"""The state of a decode of which each row of the picture has a window of its own."""
+"""Decode state when every row of the grid has its own window."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ from engine.numerics.randomness import Noise, Purpose
 
 
 class Pace(NamedTuple):
-    """How the rows of a picture advance: each begins once the one above has `lag` tokens, the
-    second once the first has `first`; each has a window of `width` rows, and at most `most` of them
-    advance at once."""
+    """How fast the rows of a picture advance.
+
+    A row begins once the row above has `lag` tokens; the second row begins once the first has
+    `first`. Each row has a window of `width` rows, and at most `most` rows advance at once.
+    """
 
     lag: int
     first: int
@@ -30,9 +32,11 @@ class Pace(NamedTuple):
 
 
 class _Laid(NamedTuple):
-    """A pass: its fronts, their table in NumPy, in one tensor and in tensors of the host, the
-    window row of each front's root, the position that each row asks for, and which rows may commit
-    it."""
+    """The layout of a pass.
+
+    It holds the fronts; their table as NumPy arrays, as one tensor and as host tensors; the window
+    row of each front's root; the position that each row asks for; and which rows may commit it.
+    """
 
     fronts: tuple[Front, ...]
     numbers: FrontTable[np.ndarray]
@@ -44,8 +48,11 @@ class _Laid(NamedTuple):
 
 
 class FrontState(DecodeState):
-    """Positions are in raster order: `tokens` of those that are not committed mean nothing.
-    `counts` is how many tokens each row has, `table` what the next pass reads."""
+    """The state of a decode in which each row of the grid has a window.
+
+    Positions are in raster order, and `tokens` at uncommitted positions mean nothing. `counts` is
+    the number of tokens in each row, and `table` is what the next pass reads.
+    """
 
     in_order = False
 
@@ -62,7 +69,7 @@ class FrontState(DecodeState):
         self._lay({})
 
     def _lay(self, left: dict[int, int]) -> None:
-        """The next pass; `left` as in `table_of`."""
+        """Lay out the next pass; `left` is as in `table_of`."""
         length, static = self.plan.length, self.slot.keeps
         before = self.counts, self._read, tuple(left.items())
         laid = _laid(fronts, *before, self._pace, self.plan.stride, length, static=static)
@@ -73,17 +80,19 @@ class FrontState(DecodeState):
 
     @property
     def fronts(self) -> tuple[Front, ...]:
-        """Those of the next pass."""
+        """The fronts of the next pass."""
         return self._pass.fronts
 
     @property
     def numbers(self) -> FrontTable[np.ndarray]:
-        """`table`, as the host knows it."""
+        """`table` as the host knows it."""
         return self._pass.numbers
 
     def _draw(self, purpose: Purpose, rows: int, count: int) -> Tensor:
-        """The numbers of each row's position, by a reader for each row of the picture: they advance
-        one by one."""
+        """Return the numbers of each row's position.
+
+        Each row of the grid has a reader of its own, because the rows advance separately.
+        """
         stride, parts = self.plan.stride, list[Tensor]()
         sizes = np.bincount(self.numbers.front).tolist()
         for front, size in zip(self.fronts, sizes, strict=False):
@@ -101,7 +110,7 @@ class FrontState(DecodeState):
         return torch.tensor(self._committed, device=self.n.device)
 
     def _after(self, path: Sequence[int]) -> tuple[int, ...]:
-        """How many tokens each row has once the positions of these window rows are committed."""
+        """Return each row's number of tokens once the positions of these window rows are committed."""
         return _counts(self.counts, tuple(self._pass.asked[row] for row in path), self.plan.stride)
 
     def known_until(self, path: Sequence[int]) -> int:
@@ -110,8 +119,11 @@ class FrontState(DecodeState):
         return next((row * stride + count for row, count in short), self.plan.length)
 
     def kept(self, path: Sequence[int]) -> list[int]:
-        """The window rows that stay in the cache: those behind which a token was committed, but for
-        a borrowed root, and that of a row that has ended."""
+        """Return the window rows that stay in the cache.
+
+        These are the rows after which a token was committed, without borrowed roots, and the row of
+        a closing front.
+        """
         roots = list(zip(self._pass.roots, self.fronts, strict=False))
         borrowed = {row for row, front in roots if front.borrows}
         ended = {row for row, front in roots if front.closing}
@@ -151,7 +163,7 @@ def _laid(
     *,
     static: bool,
 ) -> _Laid:
-    """The next pass behind what each row has."""
+    """Return the layout of the next pass, given how many tokens each row has."""
     found = fronts(
         counts,
         read,
@@ -179,7 +191,7 @@ def _counts(before: tuple[int, ...], positions: tuple[int, ...], stride: int) ->
 
 
 def _views(flat: Tensor, numbers: FrontTable[np.ndarray]) -> FrontTable[Tensor]:
-    """The table whose numbers are one after another in `flat`."""
+    """Return the table as views of `flat`, which holds its columns one after another."""
     parts = list(torch.split(flat, [part.size for part in numbers]))
     at = FrontTable._fields.index("at")
     parts[at] = parts[at].view(numbers.at.shape)

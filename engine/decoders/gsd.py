@@ -1,5 +1,7 @@
-"""Grouped speculative decoding (So et al., ICCV 2025, arXiv 2508.07747): SJD that accepts a token
-by the probability of its group."""
+"""Grouped speculative decoding (So et al., ICCV 2025, arXiv 2508.07747).
+
+GSD is SJD that accepts a token by the probability of its group.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +25,12 @@ from engine.trace.rows import TOP
 
 @dataclass(frozen=True, slots=True)
 class GSDSettings(SpeculativeSettings):
-    """The paper's: d = 0.5 and delta = 0.15 (Sec. 5), G = 10 (Table 1). Its d is a squared distance
-    between one model's embeddings and means nothing elsewhere: here distances are squared L2 in the
-    codebook, scaled so that an average pair is 0.5 apart."""
+    """GSD's settings, with the paper's values: d = 0.5 and delta = 0.15 (Sec. 5), G = 10 (Table 1).
+
+    The paper's d is a squared distance between one model's embeddings and means nothing for another
+    model. Here distances are squared L2 in the codebook, scaled so that an average pair of codes is
+    0.5 apart.
+    """
 
     G: int = knob(
         10,
@@ -52,20 +57,21 @@ class GSDSettings(SpeculativeSettings):
 
 
 class GSD(JacobiWindowDecoder):
-    """Sort tokens by p, ascending. The group C of a draft x has ranks [rank(x) - G // 2,
-    rank(x) + G // 2), without tokens too far from x in the codebook (d) or in probability (delta).
-    Accept x with probability min(1, sum_C p / sum_C q); on rejection resample as SJD does (Alg. 3
-    and 5).
+    """Accepts a draft x with probability min(1, sum_C p / sum_C q), where C is the group of x.
 
-    The distribution changes: groups are centred on the draft, not a partition as in Theorem 1.
-    rank(x) is where x itself stands among equal probabilities, which stand by id. A draft with
-    p(x) = 0 is never accepted, though at top-k's border its group may hold tokens with p > 0: by
-    the letter of Alg. 3 it then might be.
+    Sort tokens by p, ascending. The group C has the ranks [rank(x) - G // 2, rank(x) + G // 2),
+    without tokens that are too far from x in the codebook (d) or in probability (delta). On
+    rejection GSD resamples as SJD does (Alg. 3 and 5).
 
-    The paper leaves open which way to sort; its released code sorts ascending. There G is always
-    14, ranks x - 7 to x + 6; a group that would begin before the first rank is dropped for SJD's
-    rule; equal probabilities stand as an unstable sort leaves them; and d is ignored in a group
-    with an id over 10,000, since its table of embeddings ends there.
+    The distribution changes, because groups are centred on the draft and are no partition as in
+    Theorem 1. Equal probabilities are sorted by id, and rank(x) is the rank of x itself. A draft
+    with p(x) = 0 is never accepted. By the letter of Alg. 3 it might be, since at top-k's border
+    its group may hold tokens with p > 0.
+
+    The paper leaves the direction of sorting open; its released code sorts ascending. In that code
+    G is always 14, with ranks x - 7 to x + 6. A group that would begin before the first rank falls
+    back to SJD's rule. Equal probabilities keep the order of an unstable sort. In a group with an
+    id over 10,000 d is ignored, because the code's table of embeddings ends there.
     """
 
     name, title = "gsd", "GSD"
@@ -85,7 +91,7 @@ class GSD(JacobiWindowDecoder):
         return speculate(state, window, p, acceptance)
 
     def groups(self, p: Tensor, q: Tensor, x: Tensor) -> Groups:
-        """Nearest ranks first; a count of 0 where p(x) = 0."""
+        """Return each draft's group, nearest ranks first; the count is 0 where p(x) = 0."""
         members, included = group(p, x, self.model.codebook, self.settings, self._spread)
         # From x outwards: its own column, the rank below it, the one above it, and so on; tokens
         # outside the group come last.
@@ -106,15 +112,17 @@ class GSD(JacobiWindowDecoder):
 
 
 def spread_of(codebook: Tensor) -> Tensor:
-    """The squared distance that counts as 1: twice that of an average pair of codes."""
+    """Return the squared distance that counts as 1: twice that of an average pair of codes."""
     return 4 * codebook.var(0, correction=0).sum()
 
 
 def group_acceptance(
     p: Tensor, q: Tensor, x: Tensor, codebook: Tensor, settings: GSDSettings, spread: Tensor
 ) -> Tensor:
-    """Acceptance probabilities [H] of drafts x [H] under p and q [H, V]; codebook [V, D], and its
-    spread."""
+    """Return the acceptance probabilities [H] of drafts x [H] under p and q [H, V].
+
+    `codebook` is [V, D], and `spread` is its `spread_of`.
+    """
     members, included = group(p, x, codebook, settings, spread)
     grouped = acceptance_probability(
         (p.gather(-1, members) * included).sum(-1), (q.gather(-1, members) * included).sum(-1)
@@ -126,8 +134,10 @@ def group_acceptance(
 def group(
     p: Tensor, x: Tensor, codebook: Tensor, settings: GSDSettings, spread: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Tokens [H, size] around each draft's rank, and whether each is in the group, bool [H, size];
-    the draft itself always is."""
+    """Return the tokens around each draft's rank [H, size] and whether each is in the group (bool).
+
+    The draft itself is always in its group.
+    """
     half = _half(p.shape[-1], settings)
     ranked = ranks_around(p, x, half, max(half, 1))
     exists, members = ranked.abs() != NO_RANK, ranked_index(ranked)
@@ -140,8 +150,11 @@ def group(
 def group_acceptances(
     p: Tensor, q: Tensor, codebook: Tensor, settings: GSDSettings, spread: Tensor, most: int
 ) -> Tensor:
-    """`group_acceptance` of every token as a draft, [H, V] float64, by one sort instead of a search
-    for each; p holds at most so many tokens, and the acceptance of the others is 0."""
+    """Return `group_acceptance` of every token as a draft, [H, V] float64.
+
+    One sort replaces a search for each token. p holds at most `most` tokens, and the acceptance of
+    the others is 0.
+    """
     V, half = p.shape[-1], _half(p.shape[-1], settings)
     count = min(V, most + half)  # with the neighbours of the least likely ones
     order = ranked_index(rank_keys(p).topk(count).values).flip(-1)
@@ -164,11 +177,14 @@ def group_acceptances(
 
 
 def _half(codes: int, settings: GSDSettings) -> int:
-    """How many ranks below the draft's a group reaches."""
+    """Return how many ranks below the draft's a group reaches."""
     return min(settings.G // 2, codes)
 
 
 def _close(gap: Tensor, apart: Tensor, spread: Tensor, settings: GSDSettings) -> Tensor:
-    """Whether tokens are near enough to the draft, bool, by the differences of their probabilities
-    and their squared distances in the codebook."""
+    """Return whether tokens are near enough to the draft (bool).
+
+    `gap` are the differences of their probabilities, `apart` their squared distances in the
+    codebook.
+    """
     return (gap <= settings.delta) & (apart / spread <= settings.d)

@@ -1,5 +1,7 @@
-"""Jacobi decoding with fresh samples: the baseline of SJD and GSD (GSD, Table 1; the `jacobi`
-scheme of SJD's code)."""
+"""Jacobi decoding with fresh samples: the baseline of SJD and GSD.
+
+Sources: GSD, Table 1; the `jacobi` scheme of SJD's code.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,12 @@ from engine.numerics.randomness import Purpose
 
 
 class Jacobi(JacobiWindowDecoder):
-    """Each iteration draws a fresh y_i ~ p_i at every position. The leading drafts that equal it
-    and one more token are committed, all of them fresh samples of the exact distribution; the rest
-    become the next drafts. Two independent samples of flat distributions hardly ever agree, so this
-    is barely faster than vanilla AR."""
+    """Draws a fresh y_i ~ p_i at every position in each iteration.
+
+    It commits the leading drafts that equal y, and one more token; all of them are fresh samples of
+    the exact distribution. The rest become the next drafts. Two independent samples of a flat
+    distribution hardly ever agree, so this is barely faster than vanilla AR.
+    """
 
     name, title, default = "jacobi", "Jacobi", False
     idea = "Guess many tokens at once; keep those that a second, independent guess repeats."
@@ -36,8 +40,10 @@ class Jacobi(JacobiWindowDecoder):
 def commit_agreeing(
     state: DecodeState, window: Window, p: Tensor, y: Tensor, acceptance: Tensor
 ) -> Verification:
-    """Commits y up to and including the first position where draft and y [R] differ: that far every
-    row of p was computed on a final prefix. The remaining y are the next drafts."""
+    """Commit y up to and including the first position where draft and y [R] differ.
+
+    Up to there every row of p was computed on a final prefix. The remaining y are the next drafts.
+    """
     room = state.room.clamp_max(len(p) - 1)
     first = count_leading(window.drafts == y, room)
     return Verification(

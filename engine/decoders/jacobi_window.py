@@ -1,8 +1,7 @@
-"""Jacobi windows: uncommitted drafts stay for the next step, and initialised tokens follow them
-(SJD, App. H).
+"""Jacobi windows: uncommitted drafts stay for the next step, and initialised tokens follow them.
 
-By default every initialisation stores a one-hot q with its token, so that a lossless rule stays
-lossless: the token is accepted with probability p(x), and on rejection x is excluded from the
+Source: SJD, App. H. By default every initialised token has a one-hot q, so that a lossless rule
+stays lossless: the token is accepted with probability p(x), and on rejection x is excluded from the
 residual.
 """
 
@@ -52,8 +51,11 @@ def init_knob(needs: tuple[str, str] | None = None) -> Any:
 
 
 def fresh_knob(default: str) -> Any:
-    """The distribution that new drafts are stored with. SJD's and GSD's code have a one-hot one,
-    SJD-PAC's a uniform one, which more drafts pass."""
+    """Return the knob for the distribution that new drafts are stored with.
+
+    SJD's and GSD's code use a one-hot distribution, SJD-PAC's a uniform one, which more drafts
+    pass.
+    """
     return knob(
         default,
         "What a new draft counts as drawn from: itself, or all tokens alike.",
@@ -63,7 +65,10 @@ def fresh_knob(default: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class JacobiWindowSettings(Settings):
-    """L = 16 in all of SJD's published test scripts; `random` is their choice for Lumina-mGPT."""
+    """Settings of a Jacobi window.
+
+    All of SJD's published test scripts have L = 16; they use `random` for Lumina-mGPT.
+    """
 
     window: int = window_knob(16)
     init: str = init_knob()
@@ -85,7 +90,7 @@ class SpeculativeSettings(JacobiWindowSettings):
 
 
 class JacobiWindowDecoder(WindowDecoder):
-    """A decoder whose window is filled up with initialised tokens at each step."""
+    """A decoder that fills up its window with initialised tokens at each step."""
 
     Settings = JacobiWindowSettings
     settings: JacobiWindowSettings
@@ -115,11 +120,13 @@ def fill_up(
     drafted: Tensor,
     fresh: str,
 ) -> tuple[Tensor, Tensor]:
-    """Fills up a window's drafts [R] and, in place, their q [R, V], which is 0 where no draft is
-    `there`: the rows that are `drafted` get a `new` one. Its q is one-hot or, where `fresh` says so
-    and no token is forced, uniform. Either keeps a lossless rule lossless: a token drawn uniformly
-    is a sample of the uniform distribution, and any token is one of its own one-hot
-    distribution."""
+    """Fill up a window's drafts [R] and, in place, their q [R, V].
+
+    q is 0 where no draft is `there`. The rows that are `drafted` get a `new` token. Its q is
+    one-hot or, where `fresh` says so and no token is forced, uniform. Either keeps a lossless rule
+    lossless: a token drawn uniformly is a sample of the uniform distribution, and any token is a
+    sample of its own one-hot distribution.
+    """
     drafts = torch.where(there, drafts, torch.where(drafted, new, 0))
     certain = drafted & ~there
     if fresh == "uniform":
@@ -132,13 +139,13 @@ def fill_up(
 
 
 def initial_tokens(state: DecodeState, drafts: Tensor, there: Tensor, scheme: str) -> Tensor:
-    """A token [R] for each of the next positions; `fill_up` takes those of positions where no draft
-    is `there`, which come behind the kept drafts.
+    """Return an initial token for each of the next positions [R].
 
-    Horizontal: from the left neighbour, which in a run of new tokens is the last known token for
-    all of them. Vertical: from the token above, or the nearest known one above that. Positions
-    without such a neighbour are random. `repeat` copies the token, `sample` draws from the newest p
-    of the neighbour's position.
+    `fill_up` uses those at positions where no draft is `there`, which come after the kept drafts.
+    The horizontal schemes take the left neighbour; in a run of new tokens that is the last known
+    token for all of them. The vertical schemes take the token above, or the nearest known one above
+    that. Positions without such a neighbour are random. `repeat` copies the token, and `sample`
+    draws from the newest p of the neighbour's position.
     """
     positions = state.positions(len(drafts))
     u = state.uniform(Purpose.FRESH, len(drafts), 1)[:, 0]

@@ -20,8 +20,11 @@ Run = Callable[..., Any]  # as `Launcher.run`
 
 
 class Launcher:
-    """Runs the parts of one lane's steps on its clock. Its graphs are its slot's, for the next race
-    too; where one cannot be captured or replayed, the lane goes on without."""
+    """Runs the parts of one lane's steps on its clock.
+
+    The graphs belong to the lane's slot, and the next race uses them too. Where a part cannot be
+    captured or replayed, the lane goes on without graphs.
+    """
 
     def __init__(self, decoder: Decoder, state: DecodeState) -> None:
         self._decoder, self._state = decoder, state
@@ -31,7 +34,7 @@ class Launcher:
             self._graphs = state.slot.graphs = state.slot.graphs or Graphs(captures.make())
 
     def run(self, part: str, key: Hashable, function: Callable[..., Any], *inputs: Any) -> Any:
-        """`function(*inputs)`, charged as `part`; `key` as in `Graphs.run`."""
+        """Return `function(*inputs)` and charge it as `part`; `key` is as in `Graphs.run`."""
         result = self._launched(part, key, partial(function, *inputs))
         if part == "propose":
             self.clock.lap("draft" if self._state.drafter_passes else "verify")

@@ -1,9 +1,9 @@
 """The window loop, once for every decoder: propose drafts, one forward pass, verify, commit.
 
-The window is [root, d_1 .. d_{R-1}], the root being the last committed token. Output row i is the
-model's distribution p at position n + i, where n is the frontier; it verifies the draft at that
-position, and the last row's position has no draft yet. Drafts are counted from 0 with their
-positions: `drafts[i]` and `q[i]` belong to position n + i.
+The window is [root, d_1 .. d_{R-1}]; the root is the last committed token. Output row i is the
+model's distribution p at position n + i, where n is the frontier. It verifies the draft at that
+position; the last row's position has no draft yet. Drafts are counted from 0 with their positions:
+`drafts[i]` and `q[i]` belong to position n + i.
 
 Shapes: R rows, V codes.
 """
@@ -51,48 +51,69 @@ class WindowDecoder(Decoder, Generic[AnyState]):
         return captures is not None and self.capturable and self.name not in captures.without
 
     def begin(self, prompt: str, seed: int) -> AnyState:
-        """The state of one image, of which nothing is drawn yet."""
+        """Return the state of an image before its first token."""
         return self.State(self, prompt, seed)
 
     @abstractmethod
     def propose(self, state: AnyState) -> Window:
-        """The next window, of at most `state.draft_limit` drafts and a row without one."""
+        """Return the next window: at most `state.draft_limit` drafts, and a row without one."""
 
     @abstractmethod
     def verify(self, state: AnyState, window: Window, p: Tensor) -> Verification:
-        """The rule. `p` [R, V] are the model's distributions after each window row. Drafts behind
-        the image's end (from `state.room` on) are never accepted."""
+        """Apply the rule to a window.
+
+        `p` [R, V] are the model's distributions after each window row. The rule never accepts
+        drafts after the image's end, which is at `state.room`.
+        """
 
     def committed(self, p: Tensor, q: Tensor, i: Tensor) -> Tensor:
-        """p' [T, V] in float64: the distribution of the token that each of T tests commits, for p
-        and q [T, V], a draft being a sample of its q and number i [T] of its window; p unless the
-        badge says that it changes. NaN where nobody has said it: no shift is recorded then."""
+        """Return the distribution p' of the token that each of T tests commits, [T, V] in float64.
+
+        Each draft is a sample of its q. A decoder whose badge says that p' differs from p overrides
+        this. The default is NaN: p' is unknown, and no shift is recorded.
+
+        Args:
+            p: the model's distributions [T, V].
+            q: the distributions of the drafts [T, V].
+            i: index of each draft in its window [T].
+        """
         return torch.full_like(exact(p), torch.nan)
 
     def shift(self, p: Tensor, q: Tensor, i: Tensor) -> Tensor:
-        """TV(p', p) [T], float64, of what `committed` takes: 0 where the badge promises it."""
+        """Return TV(p', p) of each test, [T] in float64; 0 where the badge promises it.
+
+        The arguments are those of `committed`.
+        """
         if self.badge.lossless:
             return torch.zeros(len(q), dtype=torch.float64, device=q.device)
         return total_variation(self.committed(p, q, i), exact(p))
 
     def groups(self, p: Tensor, q: Tensor, x: Tensor) -> Groups | None:
-        """Return the groups of drafts x [T] under p and q [T, V], where the rule tests a draft
-        together with other tokens."""
+        """Return the groups of drafts x [T] under p and q [T, V], or None.
+
+        Rules that test a draft together with other tokens have groups.
+        """
         return None
 
     def observe(
         self, state: AnyState, window: Window, verification: Verification, count: int
     ) -> None:
-        """Called after each step, uncharged."""
+        """Look at a finished step; called after each one, uncharged."""
 
     def audit(self, state: AnyState, stopped: Callable[[], bool]) -> Tensor | None:
-        """Called after the last step, uncharged, when the lane's slot is free: the prices [length]
-        of a decoder that verifies nothing, else None. `stopped` as in `steps`."""
+        """Return the prices [length] of a decoder that verifies nothing, else None.
+
+        Called after the last step, uncharged, when the lane's slot is free. `stopped` is as in
+        `steps`.
+        """
         return None
 
     def take_turn(self, state: AnyState, run: Run) -> Turn:
-        """One pass, whose parts `run` runs: `run(part, key, function, *inputs)` gives
-        `function(*inputs)`, and may keep it by its key, as `Graphs.run` does."""
+        """Do one pass, whose parts `run` runs.
+
+        `run(part, key, function, *inputs)` returns `function(*inputs)`, and may keep the result's
+        graph under the key, as `Graphs.run` does.
+        """
         state.drafter_passes = 0
         window, rows = run("propose", None, self.propose_rows, state)
         attended, width = state.ctx.attended(len(rows.fed)), len(rows.fed)
@@ -102,19 +123,19 @@ class WindowDecoder(Decoder, Generic[AnyState]):
         return Turn(window, rows, verification, outcome)
 
     def propose_rows(self, state: AnyState) -> tuple[Window, Rows]:
-        """The next window, and the rows of its pass."""
+        """Return the next window and the rows of its pass."""
         window = self.propose(state)
         return window, state.laid_out(window)
 
     def read_rows(self, state: AnyState, window: Window, rows: Rows) -> Tensor:
-        """The target's logits [R, V] behind each row."""
+        """Return the target's logits after each row [R, V]."""
         logits = self.model.forward(state.ctx, rows.fed, window.parents, rows.asked)
         return state.fixed("logits", logits)
 
     def verify_logits(
         self, state: AnyState, window: Window, rows: Rows, logits: Tensor
     ) -> tuple[Verification, Tensor]:
-        """The verification, and what the host has to know of it, as `Turn.outcome`."""
+        """Return the verification, and the part of it that the host needs (`Turn.outcome`)."""
         p = logits_to_probs(logits, self.sampling, state.forced(rows.asked))
         verification = self.verify(state, window, p)
         if verification.rank is not None:
@@ -156,8 +177,10 @@ class WindowDecoder(Decoder, Generic[AnyState]):
         yield self._audited(step, state, stopped)
 
     def _audited(self, step: Step, state: AnyState, stopped: Callable[[], bool]) -> Step:
-        """The last step, with prices where the decoder has them. The picture is there: what goes
-        wrong now costs the prices alone."""
+        """Return the last step with its prices, where the decoder has any.
+
+        The picture is complete by then, so an error costs the prices alone.
+        """
         try:
             prices = self.audit(state, stopped)
         except Exception as error:
