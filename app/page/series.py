@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -27,10 +28,13 @@ LATE = f"<p role='status'>The series ended after {MOST_SECONDS:g} seconds.</p>"
 def race_series(
     races: Races, request: RaceRequest, seeds: Any, client: gr.Request
 ) -> Iterator[tuple[Any, str | None, list[Trace]]]:
-    """Races a request from `seeds` seeds, the first its own, until one is stopped or MOST_SECONDS
-    have gone by. Yields the board's value, what is said of the series (None: as before), and the
-    traces of the races that have finished. Raises gr.Error."""
-    session, traces = session_of(client), list[Trace]()
+    """Race a request from `seeds` seeds, the first its own.
+
+    The visitor's Stop ends the series, between two races too, and so do MOST_SECONDS. Yields the
+    board's value, what is said of the series (None: as before), and the traces of the races that
+    have finished. Raises gr.Error.
+    """
+    session, traces, stopped = session_of(client), list[Trace](), threading.Event()
     try:
         if seeds not in range(FEWEST_SEEDS, MOST_SEEDS + 1):
             raise SettingError(
@@ -47,19 +51,22 @@ def race_series(
             break
         progress = f"<p role='status'>Race {len(traces) + 1} of {count}, from seed {seed}…</p>"
         yield gr.skip(), progress, traces
-        live = races.start(session, address(client), replace(request, seed=seed))
+        live = races.start(session, address(client), replace(request, seed=seed), stopped)
         last = seed == first + count - 1
         try:
             yield board_value(live, own=True, more=not last), None, traces
             while not live.wait(LOOK_SECONDS):
                 yield gr.skip(), None, traces
-        finally:
-            live.stop()  # where the page is gone
-        if live.board.state is not LaneState.FINISHED:
+        except BaseException:  # the page is gone
+            live.stop()
+            raise
+        finished = live.board.state is LaneState.FINISHED
+        if finished:
+            traces.append(races.kept(live.id, session).recording.trace)
+        if stopped.is_set() or not finished:
             if live.recording is not None:
                 yield races.show(live.id, session), None, traces
             break
-        traces.append(races.kept(live.id, session).recording.trace)
     yield gr.skip(), said, traces
 
 

@@ -45,14 +45,21 @@ class _Watcher:
 
 class LiveRace:
     """A race with its watchers. `link` is the query with its settings; `board` is what there is to
-    see now, without the patches of pictures."""
+    see now, without the patches of pictures. The races of a series share `stopped`."""
 
-    def __init__(self, race_id: str, waiting: Waiting, link: str, ticket: Ticket) -> None:
+    def __init__(
+        self,
+        race_id: str,
+        waiting: Waiting,
+        link: str,
+        ticket: Ticket,
+        stopped: threading.Event | None = None,
+    ) -> None:
         self.id, self.link, self.ticket = race_id, link, ticket
         self._waiting = waiting
         self.key = secrets.token_urlsafe(9)  # whoever has it may stop the race
         self.recording: RecordedRace | None = None
-        self.stopped = threading.Event()  # by its visitor
+        self.stopped = stopped or threading.Event()  # by its visitor
         self._turn = threading.Condition()
         self._events = EventStream()
         self._last: Snapshot | Update | None = None

@@ -68,6 +68,7 @@ class _Entry:
     address: str
     race: LiveRace | StoredRace
     key: str  # of a race that began here: who sends it is the visitor who began it
+    stopped: threading.Event | None  # set by that visitor: ends it and the rest of its series
     left: float | None = None
 
     @property
@@ -88,8 +89,10 @@ class RaceTable:
 
     def put(self, visitor: str, address: str, race: LiveRace | StoredRace) -> None:
         with self._lock:
-            key = race.key if isinstance(race, LiveRace) else ""
-            self._entries[race.id] = entry = _Entry(visitor, address, race, key)
+            key, stopped = ("", None)
+            if isinstance(race, LiveRace):
+                key, stopped = race.key, race.stopped
+            self._entries[race.id] = entry = _Entry(visitor, address, race, key, stopped)
             self._make_room(entry)
 
     def finish(self, race_id: str, race: StoredRace | None) -> None:
@@ -113,6 +116,13 @@ class RaceTable:
             if own and visitor is not None:
                 entry.visitor, entry.left = visitor, None
             return entry.race
+
+    def stop(self, race_id: str, visitor: str) -> None:
+        """Stop a race that the visitor began here, or, where it is over, the rest of its series."""
+        with self._lock:
+            entry = self._entries.get(race_id)
+            if entry is not None and entry.visitor == visitor and entry.stopped is not None:
+                entry.stopped.set()
 
     def live(self, visitor: str) -> LiveRace | None:
         """The visitor's own race in progress."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import logging
 import random
+import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -101,14 +102,23 @@ class Races:
         for lane in request.lanes:
             DECODERS[lane.decoder].check_fills(card.fills_in, card.title)
 
-    def start(self, session: str, address: str, request: RaceRequest) -> LiveRace:
-        """Starts a race that can be run here. A session has one race at a time, the newest; an
-        empty one, of a program, has any number, and none is kept. Raises gr.Error where the queue
-        is full."""
+    def start(
+        self,
+        session: str,
+        address: str,
+        request: RaceRequest,
+        stopped: threading.Event | None = None,
+    ) -> LiveRace:
+        """Start a race that can be run here.
+
+        A session has one race at a time, the newest. The empty session of a program has any number,
+        and none is kept. `stopped` is the event that ends a series. Raises gr.Error where the queue
+        is full.
+        """
         waiting = self.pool.waiting(request)
         link = write_link(request, waiting.card.sampling)
         ticket = Ticket(session or object(), address, self.pool.device(request.model))
-        live = LiveRace(new_id(), waiting, link, ticket)
+        live = LiveRace(new_id(), waiting, link, ticket, stopped)
         try:
             self._queue.join(ticket)
             if session:
@@ -191,13 +201,18 @@ class Races:
         return race
 
     def stop(self, race_id: Any, key: Any, session: str) -> None:
-        """Stops a race for the page that began it. That page has the race's key, and keeps it when
-        it is loaded again. Raises gr.Error for others."""
+        """Stop a race, and the races of its series that follow, for the page that began it.
+
+        That page has the race's key, and keeps it when it is loaded again. The race may be over by
+        the time that it is asked for. Raises gr.Error for others.
+        """
         race = self.find(race_id, session, key)
         if isinstance(race, LiveRace):
             if not self.owns(race, session):
                 raise gr.Error(NOT_YOURS, print_exception=False)
             race.stop()
+        elif race is not None:
+            self._table.stop(race.id, session)
 
     def owns(self, race: LiveRace | StoredRace, session: str) -> bool:
         """Whether this is the visitor's own race in progress; others only watch it."""

@@ -15,6 +15,7 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 
 from app.page.export import slug
+from tests.app.conftest import wait_until
 from tests.browser.acts import (
     by_passes,
     finished,
@@ -226,7 +227,9 @@ def test_the_race_on_the_board_is_taken_away_as_files(recorded_url, open_page, d
     expect(page.locator(".lane .fill:not([hidden])")).to_have_count(0)
 
 
-def test_a_race_is_filmed_repeated_from_other_seeds_and_swept(held, model, open_page) -> None:
+def test_a_race_is_filmed_repeated_from_other_seeds_and_swept(
+    held, model, stops, open_page
+) -> None:
     model.release()
     page = open_page(held)
     expect(page.locator(".share")).to_be_hidden()  # before any race there is nothing to share
@@ -283,5 +286,6 @@ def test_a_race_is_filmed_repeated_from_other_seeds_and_swept(held, model, open_
     expect(table).to_have_text("Race 1 of 3, from seed 9…")
     running(page)
     page.locator("#stop").click()
+    wait_until(lambda: stops)
     model.release()
     state(page, "stopped")

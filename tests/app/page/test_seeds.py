@@ -62,6 +62,25 @@ def test_a_race_that_is_stopped_ends_the_series(races: Races, model) -> None:
     assert "from seed 7: mean" in changes(found, 1)[-1]
 
 
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_stop_that_comes_late_ends_the_series_too(races: Races, model, begun: bool) -> None:
+    """The race that it names is over by then; the next one may have begun."""
+    series = race_seeds(races, raced(races, seed=7).id, 5, CLIENT)
+    found = [next(series)]
+    while not (boards := changes(found, 0)):
+        found.append(next(series))
+    wait_until(lambda: races.find(boards[0]["race"], SESSION).recording is not None)
+    while begun and len(changes(found, 0)) < 2:
+        found.append(next(series))
+    before = model.passes
+    races.stop(boards[0]["race"], boards[0]["key"], SESSION)
+    found += series
+    assert len({board["race"] for board in changes(found, 0)}) == 1 + begun
+    assert changes(found, 0)[-1]["more"] is False
+    assert model.passes - before <= 36 * 2
+    assert "from seed 7" in changes(found, 1)[-1]
+
+
 def test_a_page_that_goes_away_ends_the_series(races: Races, model) -> None:
     series = race_seeds(races, raced(races, seed=7).id, 5, CLIENT)
     before = model.passes
