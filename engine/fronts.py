@@ -1,4 +1,4 @@
-"""Fronts: the grid rows that each have a window in one pass, and how many tokens each may commit."""
+"""Fronts: the grid rows that each have a window in one pass, and what each may commit."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class CudaCapture:
         self._pool = torch.cuda.graph_pool_handle()
 
     def __call__(self, function: Callable[[], Any]) -> tuple[Any, Callable[[], None]]:
-        """Capture a function. Return its result, which holds nothing yet, and the graph's replay."""
+        """Capture a function; return its result, which is empty as yet, and the graph's replay."""
         graph = torch.cuda.CUDAGraph()
         with (
             torch.cuda.device(self.device),

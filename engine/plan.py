@@ -12,7 +12,7 @@ from engine.settings import SettingError
 
 
 def whole(grid: tuple[int, int], forced: Sequence[int]) -> Plan:
-    """Return the plan of a whole picture in raster order; `forced` is the id at each slot, or -1."""
+    """Return the plan of a whole picture in raster order; `forced` is each slot's id, or -1."""
     count = itertools.count()
     cells = tuple(-1 if token >= 0 else next(count) for token in forced)
     return Plan(cells, tuple(range(len(forced))), tuple(forced), len(forced) // grid[0])
