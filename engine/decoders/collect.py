@@ -73,7 +73,7 @@ class Observation:
 
 
 class Found(NamedTuple, Generic[Numbers]):
-    """The numbers recorded for some steps: tensors on the device first, arrays on the host later."""
+    """The numbers recorded for some steps: first tensors on the device, then arrays on the host."""
 
     kept: Numbers  # bool [R]: as many of a step's first rows are recorded
     position: Numbers  # [R]

@@ -111,7 +111,7 @@ class DecodeState:
         return self._drawn(Purpose.NOISE, rows, self.model.vocab_size)
 
     def _drawn(self, purpose: Purpose, rows: int, count: int) -> Tensor:
-        """Return this step's numbers; with static shapes their address is the same in every step."""
+        """Return this step's numbers; with static shapes their address stays the same."""
         if not self.slot.keeps:
             return self._draw(purpose, rows, count)
         key = purpose, rows, count
@@ -177,7 +177,7 @@ class DecodeState:
         return self.drafts[:0], self.q[:0]
 
     def kept(self, path: list[int]) -> Sequence[int]:
-        """Return the window rows that stay in the cache: those on the path to the committed tokens."""
+        """Return the window rows that stay in the cache: the path to the committed tokens."""
         return path
 
     def known_until(self, path: Sequence[int]) -> int:

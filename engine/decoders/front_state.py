@@ -110,7 +110,7 @@ class FrontState(DecodeState):
         return torch.tensor(self._committed, device=self.n.device)
 
     def _after(self, path: Sequence[int]) -> tuple[int, ...]:
-        """Return each row's number of tokens once the positions of these window rows are committed."""
+        """Return each row's number of tokens once these window rows are committed."""
         return _counts(self.counts, tuple(self._pass.asked[row] for row in path), self.plan.stride)
 
     def known_until(self, path: Sequence[int]) -> int:

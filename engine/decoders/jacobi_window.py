@@ -99,7 +99,7 @@ class JacobiWindowDecoder(WindowDecoder):
         count = min(self.settings.window - 1, state.draft_limit)
         if self.settings.init.endswith("sample") and state.recent_p is None:
             size = self.plan.stride + self.settings.window
-            dtype = torch.promote_types(self.model.dtype, torch.float32)  # that of p
+            dtype = torch.promote_types(self.model.dtype, torch.get_default_dtype())  # of p
             ones = torch.ones(size, self.model.vocab_size, dtype=dtype, device=self.model.device)
             state.recent_p = state.slot.place("recent_p", ones)
         fresh = "one-hot"

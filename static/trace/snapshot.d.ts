@@ -1,7 +1,12 @@
 // Written by `python -m visualize.board.snapshot_types` from visualize/board/snapshot.py.
 
-/** What a decoder promises about the picture, next to vanilla AR's. */
-type Badge = "identical image" | "identical but for rounding" | "same distribution" | "changed distribution" | "not judged";
+/** A decoder's promise about its picture, compared with vanilla AR's. */
+type Badge =
+  | "identical image"
+  | "identical but for rounding"
+  | "same distribution"
+  | "changed distribution"
+  | "not judged";
 
 interface Dtype {
   size: number;

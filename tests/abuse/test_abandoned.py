@@ -80,16 +80,19 @@ def test_abandoned_races_leave_nothing(site: Site) -> None:
     for way in WAYS * 2:  # more than the page remembers
         way(site)
     wait_until(site.idle)
-    memory, threads, kept = resident(), threading.active_count(), files(site)
-    for way in WAYS * 4:
-        way(site)
-    wait_until(site.idle)
-    after = resident()
-    print(f"{memory:.1f} MiB before, {after:.1f} after, {threading.active_count()} threads")
+    threads, kept, growth = threading.active_count(), files(site), list[float]()
+    # A quarter of a megabyte a visitor, if gradio remembered them all, would be 5 in each round. A
+    # process of gigabytes grows by as much once for reasons of its own.
+    while len(growth) < 3 and not any(each < 4 for each in growth):
+        before = resident()
+        for way in WAYS * 4:
+            way(site)
+        wait_until(site.idle)
+        growth.append(resident() - before)
+    print(f"{growth} MiB more, {threading.active_count()} threads")
+    assert min(growth) < 4
     assert (site.model.open, site.demo.app.iterators, files(site)) == (0, {}, kept)
     assert threading.active_count() <= threads + 4  # gradio's pool grows to its limit
-    # a quarter of a megabyte a visitor, if gradio remembered them all, would be 5
-    assert after - memory < 4
     passes = site.model.passes
     site.races()
     assert site.model.passes - passes < 100, "nobody else's race ran on"

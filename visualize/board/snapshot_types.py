@@ -14,6 +14,7 @@ TYPES = STATIC / "trace" / "snapshot.d.ts"
 _HEAD = (
     "// Written by `python -m visualize.board.snapshot_types` from visualize/board/snapshot.py.\n"
 )
+_WIDTH = 101  # of a line and its end; prettier breaks a longer one
 _NAMES = {"string": "string", "boolean": "boolean", "integer": "number", "number": "number"}
 
 
@@ -28,7 +29,11 @@ def _definition(name: str, schema: dict[str, Any]) -> str:
     words = " ".join(schema.get("description", "").split())
     comment = f"\n/** {words} */\n" if words else "\n"
     if "properties" not in schema:
-        return f"{comment}type {name} = {_type(schema)};\n"
+        line = f"type {name} = {_type(schema)};\n"
+        if len(line) > _WIDTH:
+            union = _type(schema).replace(" | ", "\n  | ")
+            line = f"type {name} =\n  | {union};\n"
+        return comment + line
     lines = [
         f"  {field}{'' if field in schema['required'] else '?'}: {_type(each)};"
         f"{' // ' + each['description'] if 'description' in each else ''}\n"
