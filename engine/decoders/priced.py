@@ -1,5 +1,4 @@
-"""Decoders whose tokens do not see all that is before them, and what that costs: exactly, once the
-picture is there."""
+"""Decoders that condition on only part of the prefix, and the exact price of that."""
 
 from __future__ import annotations
 
@@ -17,13 +16,17 @@ from engine.numerics.distributions import logits_to_probs, total_variation
 
 
 class Priced(WindowDecoder[AnyState]):
-    """Its price at a position is TV(q, p): q is the distribution that the committed token was
-    sampled from, p the model's given all tokens before it in the model's own order."""
+    """A decoder whose tokens do not see the whole prefix; each position has a price.
+
+    The price of a position is TV(q, p). q is the distribution from which the committed token was
+    sampled, p the model's distribution given all tokens before it in the model's own order. Prices
+    are computed once the picture is complete.
+    """
 
     badge = Badge.CHANGED_DISTRIBUTION
 
     def sampled_from(self, window: Window, verification: Verification) -> Tensor:
-        """The distributions [rows, V] that tokens were sampled from: p, the row's own."""
+        """Return the distributions from which tokens were sampled [rows, V]: p, the row's own."""
         return verification.p
 
     def observe(

@@ -1,9 +1,11 @@
 """StepRecorder: fills a lane's step table.
 
-On a CPU it keeps what a step leaves and puts the rows of many steps together, when one of them is
-asked for: the hundred small operations that this takes cost a lane of short passes a third of its
-time, one step after another. On a GPU, whose memory is for the model, and whose graphs write each
-step over the one before, every step's numbers are copied to the host at once.
+On a CPU it keeps the observations of many steps and builds their rows together when one of them is
+asked for. Building a row takes about a hundred small operations, which would cost a lane of short
+passes a third of its time if they ran step by step.
+
+On a GPU it copies the numbers of every step to the host at once. The GPU's memory is for the model,
+and its graphs overwrite the numbers of the step before.
 """
 
 from __future__ import annotations
@@ -32,8 +34,11 @@ MOST_BYTES = 8 * 2**20  # of distributions that are kept to be collected togethe
 
 
 class _Made(NamedTuple):
-    """A step whose rows are yet to be put together: the frontier before it, how many rows it has on
-    the device, and its row in `steps` but for what is found there."""
+    """A step whose rows have not been built yet.
+
+    It holds the frontier before the step, the number of its rows on the device, and its row in
+    `steps`, except for what the observations will add.
+    """
 
     seen: Observation | Packed
     start: int
@@ -42,7 +47,7 @@ class _Made(NamedTuple):
 
 
 class StepRecorder:
-    """Records one lane, step after step, until it is closed."""
+    """Records the steps of one lane, in order, until it is closed."""
 
     def __init__(self, rule: Rule, state: DecodeState) -> None:
         self._rule, self._state = rule, state
@@ -57,7 +62,7 @@ class StepRecorder:
     def observe(
         self, state: DecodeState, window: Window, verification: Verification
     ) -> Observation | Packed:
-        """What a step leaves to be recorded. Its operations may be captured in a graph."""
+        """Return the part of a step that is recorded; its operations may be captured in a graph."""
         seen = Observation.of(window, verification)
         if not self._at_once:
             return seen
@@ -71,8 +76,10 @@ class StepRecorder:
         count: int,
         seconds: Seconds,
     ) -> Step:
-        """The step of the state's last `count` positions. Raises ModelError where a probability is
-        no number."""
+        """Return the step that committed the state's last `count` positions.
+
+        Raises ModelError where a probability is NaN.
+        """
         state = self._state
         start, micros = state.frontier - count, seconds.micros
         self._check(seen, start, count)
@@ -87,7 +94,7 @@ class StepRecorder:
         return Step(state.step, start, after, state.drafter_passes, micros, table)
 
     def close(self) -> None:
-        """Puts the rows of all steps together; what they are made of is the lane's, and goes."""
+        """Build the rows of all steps and drop the lane's tensors that they come from."""
         with self._lock:
             self._put_together()
         del self._state, self._rule
@@ -115,7 +122,7 @@ class StepRecorder:
 
     @torch.inference_mode()
     def _put_together(self) -> None:
-        """The rows of the steps that have none yet."""
+        """Build the rows of the steps that have none yet."""
         if not (made := self._pending):
             return
         found = [step.seen.read() for step in made if isinstance(step.seen, Packed)]
@@ -130,15 +137,17 @@ class StepRecorder:
 
 
 def priced(step: Step, prices: Tensor) -> Step:
-    """A lane's last step, with the prices [length] of all positions."""
+    """Return a lane's last step with the prices of all positions [length]."""
     rows = np.zeros(len(prices), DTYPES["prices"])
     rows["shift"] = quantise(prices.double().cpu().numpy())
     return replace(step, table=lambda: replace(step.rows, prices=rows))
 
 
 def _joined(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """The numbers of steps that follow one another as one, as wide as the widest: those without
-    drafts have no support and no candidates, -1 for no token."""
+    """Concatenate the numbers of successive steps, as wide as the widest.
+
+    Steps without drafts have no support and no candidates; a missing token is -1.
+    """
     if len(parts) == 1:
         return parts[0]
     widths = [max(width) for width in zip(*(part.shape[1:] for part in parts), strict=True)]
@@ -153,8 +162,10 @@ def _joined(parts: Sequence[np.ndarray]) -> np.ndarray:
 def _rows_of(
     made: Sequence[_Made], found: Found[np.ndarray], latest: np.ndarray, *, in_order: bool
 ) -> StepTable:
-    """The step table of steps that follow one another; `latest`, as of StepRecorder, is brought up
-    to date. `in_order`: whether the positions of a step do, too."""
+    """Return the step table of successive steps, and update `latest` (see StepRecorder).
+
+    `in_order` says whether the positions of a step follow one another.
+    """
     sizes = np.array([each.rows for each in made])
     first = np.cumsum(sizes) - sizes
     steps = np.concatenate([each.step for each in made])
@@ -194,8 +205,11 @@ def _rows_of(
 
 
 def _before(position: np.ndarray, top: np.ndarray, latest: np.ndarray) -> np.ndarray:
-    """Of each row, [R, 2 TOP], what `top` the row before it of the same position has, or else
-    `latest`, which gets those of the last rows."""
+    """Return `top` of the previous row with the same position, for each row [R, 2 TOP].
+
+    Where there is no such row it is the position's entry in `latest`, which is updated to the last
+    row of each position.
+    """
     order = position.argsort(kind="stable")
     same = position[order[1:]] == position[order[:-1]]
     before: np.ndarray = latest[position]
@@ -207,7 +221,7 @@ def _before(position: np.ndarray, top: np.ndarray, latest: np.ndarray) -> np.nda
 def _groups(
     found: Found[np.ndarray], keep: np.ndarray, tested: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Which of the rows that are kept have a group, and these groups."""
+    """Return which of the recorded rows have a group, and those groups."""
     if not len(found.group_counts):
         return np.zeros(len(tested), bool), np.zeros(0, DTYPES["groups"])
     counts = found.group_counts[keep]
@@ -221,7 +235,7 @@ def _groups(
 
 
 def _candidates(found: Found[np.ndarray], keep: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """How many candidates were tried for each of the rows that are kept, and these candidates."""
+    """Return how many candidates were tried for each recorded row, and those candidates."""
     free = keep & (found.whole[:, 2] != Status.FORCED)
     tried = (found.candidates >= 0) & free[:, None]
     p, q, acceptance, uniform = found.tests[tried].T.astype(float)
@@ -233,8 +247,10 @@ def _candidates(found: Found[np.ndarray], keep: np.ndarray) -> tuple[np.ndarray,
 
 
 def _rejections(found: Found[np.ndarray], uniform: np.ndarray) -> np.ndarray:
-    """The distributions behind the last committed position of each step that replaced a rejected
-    draft; `uniform` [N] is that position's."""
+    """Return the distributions of each step that replaced a rejected draft.
+
+    They belong to the step's last committed position; `uniform` [N] is that position's number.
+    """
     replaced = found.replaced
     p, q = found.support_shares[replaced].swapaxes(0, 1)
     tokens, held = found.support[replaced], p + q > 0
@@ -248,9 +264,11 @@ def _rejections(found: Found[np.ndarray], uniform: np.ndarray) -> np.ndarray:
 
 
 def find_sources(draft: np.ndarray, top: np.ndarray, latest: np.ndarray) -> np.ndarray:
-    """The Source of each q. Its likeliest tokens and their shares [N, 2 TOP] are compared with
-    those of the latest p at its position: distributions that differ in other tokens alone look the
-    same."""
+    """Return the Source of each q.
+
+    The likeliest tokens of q and their shares [N, 2 TOP] are compared with those of the latest p at
+    its position. Distributions that differ only in other tokens look the same.
+    """
     before = (top == latest).all(-1)
     certain = (top[:, 0] == draft) & (top[:, 1] == NONE) & (top[:, TOP] == ONE)
     source = np.where(before, Source.BEFORE, np.where(certain, Source.CERTAIN, Source.OWN))

@@ -1,4 +1,4 @@
-"""SJD with the plain relaxations that GSD and LANTERN are compared with, and Medusa's."""
+"""SJD with the plain relaxations that GSD and LANTERN are compared with, and with Medusa's."""
 
 from __future__ import annotations
 
@@ -22,8 +22,11 @@ NU = 0.7  # how fast Cool-SD's factor falls from one draft to the next
 
 @dataclass(frozen=True, slots=True)
 class RelaxedSettings(SpeculativeSettings):
-    """k = 2 and e = 0.1 are the milder values in GSD's Table 1; Cool-SD's factor begins at k; eps
-    is Medusa's."""
+    """Settings of the relaxations.
+
+    k = 2 and e = 0.1 are the milder values in GSD's Table 1. Cool-SD's factor begins at k. eps is
+    Medusa's.
+    """
 
     relax: str = knob(
         "amplify",
@@ -43,20 +46,25 @@ class RelaxedSettings(SpeculativeSettings):
 
 
 class RelaxedSJD(JacobiWindowDecoder):
-    """Accept x with probability min(1, k p(x) / q(x)) (`amplify`) or min(1, (p(x) + e) / q(x))
-    (`add`; GSD, Table 1), or min(1, w_i p(x) / q(x)) with w_i = max(1, k exp(-nu i)) for the
-    window's draft i = 0, 1, .. (`anneal`; Cool-SD, AAAI 2026, arXiv 2601.09212). On rejection
-    resample from R(p, q): the best replacement, norm(max(p - q a, 0)), for every acceptance
-    probability a that is nowhere below SJD's (Cool-SD). k = 1 and e = 0 are SJD.
+    """Accepts a draft x with a raised probability.
 
-    `typical` is Medusa's typical acceptance (Cai et al., ICML 2024, arXiv 2401.10774), which does
-    not ask what q was: accept x if p(x) > min(eps, delta exp(-H(p))), H the entropy in nats, delta
-    the square root of eps; on rejection draw from p. Medusa's first token is p's likeliest; here
-    it is drawn.
+    * `amplify`: min(1, k p(x) / q(x)) (GSD, Table 1).
+    * `add`: min(1, (p(x) + e) / q(x)) (GSD, Table 1). It also accepts tokens that p rules out.
+    * `anneal`: min(1, w_i p(x) / q(x)) with w_i = max(1, k exp(-nu i)) for the window's draft i =
+      0, 1, .. (Cool-SD, AAAI 2026, arXiv 2601.09212).
+    * `typical`: Medusa's typical acceptance (Cai et al., ICML 2024, arXiv 2401.10774), which
+      ignores q. Accept x if p(x) > min(eps, delta exp(-H(p))), where H is the entropy in nats and
+      delta the square root of eps; on rejection sample from p.
 
-    `add` also accepts tokens that p rules out. Cool-SD's factor has a constant exp(-mu), whose
-    value was not found: here it is 1. And it may fall below 1, where it would reject what SJD
-    accepts and commit the same distribution: here it does not."""
+    On rejection the first three resample from R(p, q). That is the best replacement, norm(max(p - q
+    a, 0)), for every acceptance probability a that is nowhere below SJD's (Cool-SD). k = 1 and e =
+    0 are SJD.
+
+    Two things differ from the papers. Medusa's first token is p's likeliest; here it is sampled.
+    Cool-SD's factor has a constant exp(-mu) whose value is not published; here it is 1. There the
+    factor may fall below 1, where it rejects what SJD accepts and commits the same distribution;
+    here it does not.
+    """
 
     name, title, default = "sjd-relaxed", "Relaxed SJD", False
     idea = "SJD with a plainer test, which lets the distribution change."
@@ -94,7 +102,7 @@ class RelaxedSJD(JacobiWindowDecoder):
         return committed_by_residual(p, q, acceptance_probability(raised, q))
 
     def _raised(self, p: Tensor, i: Tensor) -> Tensor:
-        """What stands in p's place in p / q, for drafts i of the window, which broadcast with p."""
+        """Return what replaces p in p / q for drafts i of the window; i and p broadcast."""
         s = self.settings
         if s.relax == "add":
             return p + s.e
@@ -104,6 +112,6 @@ class RelaxedSJD(JacobiWindowDecoder):
 
 
 def typical_threshold(p: Tensor, eps: float) -> Tensor:
-    """min(eps, delta exp(-H)) [L, 1] of distributions p [L, V], delta the square root of eps."""
+    """Return min(eps, delta exp(-H)) of distributions p [L, V], as [L, 1]; delta is sqrt(eps)."""
     entropy = torch.special.entr(p).sum(-1, keepdim=True)
     return (math.sqrt(eps) * torch.exp(-entropy)).clamp_max(eps)

@@ -1,5 +1,7 @@
-"""Parallel rows: several rows of a picture at once, each with a window of its own (PJD, Liao et
-al., CVPR 2026), and a variant that is exact within each row."""
+"""Parallel rows: several rows of a picture at once, each with its own window.
+
+The method is PJD (Liao et al., CVPR 2026); a variant of it is exact within each row.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ KEPT = 0.5  # the released code keeps an untested draft whose p / q is above
 
 @dataclass(frozen=True, slots=True)
 class ParallelRowsSettings(AnySettings):
-    """c = 4 to 32 and W = 8 in the paper's tables and code."""
+    """Settings of parallel rows; the paper's tables and code have c = 4 to 32 and W = 8."""
 
     c: int = knob(
         4,
@@ -66,8 +68,10 @@ class ParallelRowsSettings(AnySettings):
 
 
 class RowsAtOnce(Priced[FrontState]):
-    """Draws several rows of a picture at once, each with a window of its own, at the pace of
-    `paced`; positions are in raster order, whenever they are committed."""
+    """Draws several rows of a picture at once, each with its own window, at the pace of `paced`.
+
+    Positions are in raster order, whenever they are committed.
+    """
 
     default, whole_only = False, True
     State = FrontState
@@ -78,34 +82,35 @@ class RowsAtOnce(Priced[FrontState]):
 
     @abstractmethod
     def paced(self) -> Pace:
-        """How the rows of the plan advance."""
+        """Return how the rows of the plan advance."""
 
     def lag(self, tokens: int) -> int:
-        """Of so many cells of a row, of a whole row with its forced tokens."""
+        """Convert a number of cells of a row to tokens; a whole row includes its forced tokens."""
         return tokens if tokens < self.model.grid[1] else self.plan.stride
 
 
 class ParallelRows(RowsAtOnce):
-    """Row r + 1 begins once row r has c tokens. A pass reads, of each row that has begun, the last
-    committed token and W - 1 drafts. A token sees the prompt, the committed tokens before it in
-    raster order and its own row's drafts; never another row's. It is committed only below one that
-    is there.
+    """Draws rows in parallel; row r + 1 begins once row r has c tokens.
 
-    Each row's drafts are tested as SJD's, u < min(1, p / q), and the first rejected one is
-    replaced by a sample of R(p, q), else the row has a bonus token: `lower_rows` = residual. A
-    row's drafts, their q and its tests' numbers decide nothing in the rows above, and what these
-    have drawn decides nothing in the tests but their p. So SJD's proof holds row by row: a
-    committed token is a sample of p given what its row saw. What remains is that its row did not
-    see all: the price after the race. `draws` = coupled draws drafts and bonus tokens as SCD does.
-    With c the picture's width its first row is SJD's, or SCD's, token for token.
+    A pass reads, for each row that has begun, its last committed token and W - 1 drafts. A token
+    sees the prompt, the committed tokens before it in raster order and its own row's drafts, but
+    never another row's drafts. It is committed only below a committed token.
 
-    `lower_rows` = postponed is the paper's rule: below the first row a rejected draft, and a bonus
-    token, are drafts of the next pass, drawn from the new p. What such a row commits is no sample
-    of its p.
+    `lower_rows` = residual tests each row's drafts as SJD does, u < min(1, p / q). The first
+    rejected draft is replaced by a sample of R(p, q); without a rejection the row gets a bonus
+    token. A row's drafts, their q and the numbers of its tests decide nothing in the rows above.
+    What those rows have drawn changes only the p of its tests. So SJD's proof holds row by row: a
+    committed token is a sample of p given what its row saw. The row did not see everything, and the
+    price after the race measures that. `draws` = coupled draws drafts and bonus tokens as SCD does.
+    With c equal to the picture's width the first row is SJD's, or SCD's, token for token.
 
-    A row's first token comes from a stand-in, as ZipAR's. Of the released code's other deviations
-    (drafts limited to columns committed above, a mask that is off from the third row on, an index
-    that is off by one in the pass after a row's end) none is here.
+    `lower_rows` = postponed is the paper's rule. Below the first row a rejected draft and a bonus
+    token become drafts of the next pass, drawn from the new p. What such a row commits is not a
+    sample of its p.
+
+    A row's first token comes from a stand-in, as in ZipAR. The released code deviates in other ways
+    that are not copied here: its drafts are limited to columns that are committed above, its mask
+    is wrong from the third row on, and an index is off by one in the pass after a row's end.
     """
 
     name, title = "rows", "Parallel rows"
@@ -185,7 +190,7 @@ class ParallelRows(RowsAtOnce):
         )
 
     def committed(self, p: Tensor, q: Tensor, i: Tensor) -> Tensor:
-        """p with the rule that is exact within each row. Of the others nobody has said it."""
+        """Return p for the rule that is exact within each row; unknown (NaN) for other settings."""
         settings = self.settings
         exact_in_rows = settings.lower_rows == "residual" and settings.reading == "paper"
         return exact(p) if exact_in_rows else super().committed(p, q, i)

@@ -1,5 +1,7 @@
-"""Speculative coupled decoding (So et al., ICML 2026): SJD whose redrawn drafts are coupled with
-those before them."""
+"""Speculative coupled decoding (So et al., ICML 2026): SJD with coupled redraws.
+
+A redrawn draft is coupled with the draft that it replaces.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from engine.settings import knob
 
 @dataclass(frozen=True, slots=True)
 class SCDSettings(SpeculativeSettings):
-    """L = 32: SJD gains nothing beyond L = 16, SCD up to 64."""
+    """SCD's settings. L = 32, because SJD gains nothing beyond L = 16 but SCD gains up to 64."""
 
     window: int = window_knob(32)
     coupling: str = knob(
@@ -29,19 +31,25 @@ class SCDSettings(SpeculativeSettings):
 
 
 class SCD(JacobiWindowDecoder):
-    """Verification is SJD's. Behind its end a draft x ~ q becomes a sample of the newer p that is
-    mostly x again. `gumbel`: argmax_v log p_i(v) + G_i(v), vanilla AR's G_i in every pass,
-    unchanged with probability at least (1 - TV) / (1 + TV). `maximal`: x with probability
-    min(1, p(x) / q(x)), else a sample of R(p, q); unchanged with probability 1 - TV, the most that
-    one redraw allows.
+    """Verifies as SJD does, and redraws each draft after the step's end so that it mostly stays.
 
-    It is lossless. Which passes redraw position i, from which distributions, and which pass
-    verifies it depend on tokens and numbers of earlier positions alone, and G_i and the coupling's
-    numbers are used at position i only. So given all earlier positions a draft is a sample of its
-    q, however it is coupled with the drafts before it, and SJD's test commits a sample of p by
-    fresh numbers. G_i may serve all drafts of a position, and also the bonus, since no draft of its
-    position was tested. It may not serve the replacement of a rejected draft, which was G_i's
-    choice."""
+    A draft x ~ q becomes a sample of the newer p.
+
+    * `gumbel`: argmax_v log p_i(v) + G_i(v), with vanilla AR's G_i in every pass. The draft stays
+      with probability at least (1 - TV) / (1 + TV).
+    * `maximal`: x with probability min(1, p(x) / q(x)), else a sample of R(p, q). The draft stays
+      with probability 1 - TV, the most that one redraw allows.
+
+    SCD is lossless. Three things depend on the tokens and numbers of earlier positions alone: which
+    passes redraw position i, from which distributions, and which pass verifies it. G_i and the
+    coupling's numbers are used at position i only. Given all earlier positions, a draft is
+    therefore a sample of its q, however it is coupled with the drafts before it, and SJD's test
+    commits a sample of p with fresh numbers.
+
+    G_i may serve all drafts of a position, and the bonus token too, because no draft of that
+    position was tested. It may not serve the replacement of a rejected draft, because G_i chose
+    that draft.
+    """
 
     name, title = "scd", "SCD"
     idea = "SJD whose guesses change only as far as their distributions do."
