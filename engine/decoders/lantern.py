@@ -1,5 +1,7 @@
-"""LANTERN (Jang et al., ICLR 2025, arXiv 2410.03355): speculative decoding whose acceptance test
-counts a draft's nearest codes with it."""
+"""LANTERN (Jang et al., ICLR 2025, arXiv 2410.03355).
+
+LANTERN is speculative decoding whose acceptance test adds the mass of a draft's nearest codes.
+"""
 
 from __future__ import annotations
 
@@ -40,12 +42,15 @@ PAPER_K, PAPER_CODES = 1000, 16384  # the k of its main results (Table 3), Llama
 
 @dataclass(frozen=True, slots=True)
 class LanternSettings(JacobiWindowSettings):
-    """k = 0 is the paper's share of the model's codes, k = 1000 of LlamaGen's 16,384 (Sec. 4.2.1):
-    62 of 1,024, 125 of 2,048. delta = 0.1 is one of its settings at temperature 1 (Table 3). Its
-    drafter proposes a tree of 60 tokens (App. C; 58 in the released code), depth 5, width 10; the
-    defaults are the fastest by seconds on a laptop, where likely tokens of a flat distribution are
-    accepted less often than a sampled chain. LANTERN++ bounds the added mass by (lambda - 1) p(x)
-    instead."""
+    """LANTERN's settings.
+
+    k = 0 is the paper's share of the model's codes: k = 1000 of LlamaGen's 16,384 (Sec. 4.2.1),
+    which is 62 of 1,024 and 125 of 2,048. delta = 0.1 is one of its settings at temperature 1
+    (Table 3). Its drafter proposes a tree of 60 tokens (App. C; 58 in the released code) with depth
+    5 and width 10. The defaults here are the fastest by seconds on a laptop, where the likely
+    tokens of a flat distribution are accepted less often than a sampled chain. LANTERN++ bounds the
+    added mass by (lambda - 1) p(x) instead.
+    """
 
     window: int = window_knob(16, needs=("drafter", "jacobi"))
     init: str = init_knob(needs=("drafter", "jacobi"))
@@ -118,20 +123,23 @@ class LanternSettings(JacobiWindowSettings):
     }
 
     def neighbours(self, codes: int) -> int:
-        """The k of a model with this many codes: at least 1, the draft itself, at most all."""
+        """Return the k of a model with `codes` codes: from 1, the draft itself, to all codes."""
         return min(max(1, self.k or codes * PAPER_K // PAPER_CODES), codes)
 
 
 class Lantern(JacobiWindowDecoder):
-    """The neighbourhood A of a draft x: its k nearest codes, nearest first, as long as their mass
-    under p stays within delta. Accept x with probability min(1, (p(x) + sum_A p) / q(x)); on
-    rejection resample from R(p', q), where p' is p with the mass of A moved to x (Sec. 3.2, 3.3 and
-    App. B, Alg. 1; the paper calls the target q and the drafter p). delta = 0 is lossless.
+    """Accepts a draft x with probability min(1, (p(x) + sum_A p) / q(x)).
 
-    Where the released code departs from the paper: its k nearest codes leave x out, so that k + 1
-    count; and after a rejection it moves no mass to x: it zeroes x and, if A is not empty, the
-    k + 1 nearest codes, all of them, in the target (its trees of 60 tokens) or in the draft's q
-    (its static trees). This is the paper's rule."""
+    The neighbourhood A of x holds its k nearest codes, nearest first, as long as their mass under p
+    stays within delta. On rejection LANTERN resamples from R(p', q), where p' is p with the mass of
+    A moved to x (Sec. 3.2, 3.3 and App. B, Alg. 1; the paper calls the target q and the drafter p).
+    delta = 0 is lossless.
+
+    This is the paper's rule. The released code differs in two ways. Its k nearest codes leave x
+    out, so that k + 1 count. After a rejection it moves no mass to x: it zeroes x and, if A is not
+    empty, all k + 1 nearest codes, either in the target (its trees of 60 tokens) or in the draft's
+    q (its static trees).
+    """
 
     name, title = "lantern", "LANTERN"
     idea = "A small network drafts; look-alike tokens lend a guess their probability."
@@ -142,7 +150,7 @@ class Lantern(JacobiWindowDecoder):
 
     @property
     def eagle(self) -> Drafter | None:
-        """The EAGLE network that drafts here; None: the model drafts by its own Jacobi guesses."""
+        """The EAGLE network that drafts; None where the model's own Jacobi guesses are drafts."""
         if self.plan.infilling:
             return None  # it was trained on whole pictures
         return self.model.drafter if self.settings.drafter == "eagle" else None
@@ -174,7 +182,7 @@ class Lantern(JacobiWindowDecoder):
         return self._chain(state, eagle, logits, depth)
 
     def _chain(self, state: DecodeState, eagle: Drafter, logits: Tensor, depth: int) -> Window:
-        """The drafter's chain; `logits` [V] are those of its first token."""
+        """Return a chain of the drafter's tokens; `logits` [V] are those of the first one."""
         tokens, q = list[Tensor](), list[Tensor]()
         positions = torch.split(state.positions(depth), 1)
         uniforms = state.uniform(Purpose.DRAFT, depth, 1)
@@ -188,7 +196,7 @@ class Lantern(JacobiWindowDecoder):
         return Window(torch.cat([*tokens, tokens[-1]]), torch.cat([*q, torch.zeros_like(q[-1])]))
 
     def _tree(self, state: DecodeState, eagle: Drafter, logits: Tensor, depth: int) -> Window:
-        """The drafter's tree; `logits` [V] are those of its first tokens."""
+        """Return a tree of the drafter's tokens; `logits` [V] are those of its first level."""
         positions = torch.split(state.positions(depth), 1)
 
         def expand(level: int, tokens: Tensor, parents: Tensor) -> Tensor:
@@ -222,20 +230,24 @@ class Lantern(JacobiWindowDecoder):
         return verification
 
     def committed(self, p: Tensor, q: Tensor, i: Tensor) -> Tensor:
-        """What the test of a chain's draft commits; a tree's node tries several drafts
-        (`TreeWalk.shift`).
+        """Return what the test of a chain's draft commits.
 
-        A draft with q(x) <= p(x) is accepted. Where x is rejected, p'(x) is below q(x), so the
-        replacement is drawn from max(p - q, 0) on the tokens outside A. All x are added up at once:
-        of that difference a token gets the weights of those x whose A does not hold it."""
+        A tree's node tries several drafts; see `TreeWalk.shift`. A draft with q(x) <= p(x) is
+        accepted. Where x is rejected, p'(x) is below q(x), so the replacement is drawn from max(p -
+        q, 0) on the tokens outside A. The sum runs over all x at once: a token gets the weights of
+        those x whose A does not contain it.
+        """
         wide, draft = exact(p), exact(q)
         left, total = (wide - draft).clamp_min(0), p.sum(-1, dtype=torch.float64)
         rejected, held = torch.zeros_like(wide), torch.zeros_like(wide)
         weights, remaining = torch.zeros_like(total), left.sum(-1)
 
         def lacking(row: Tensor, x: Tensor, near: Tensor) -> tuple[Tensor, Tensor]:
-            """What drafts x [N], each of a row, lack of q(x), [N], and which of their neighbours
-            are in A, [N, k - 1]; these are entries `near` of p."""
+            """Return by how much drafts x [N] fall short of q(x) [N], and their neighbours in A.
+
+            `row` is the row of each draft. The neighbours are bool [N, k - 1] over the entries
+            `near` of p.
+            """
             masses = p.take(near)
             within = within_bound(masses, neighbourhood_bound(p[row, x], self.settings))
             lent = (masses * within).sum(-1, dtype=torch.float64) / total[row]
@@ -287,7 +299,7 @@ class Lantern(JacobiWindowDecoder):
         return residual(moved, q)
 
     def groups(self, p: Tensor, q: Tensor, x: Tensor) -> Groups:
-        """Each draft and its neighbourhood, nearest first, and the masses compared."""
+        """Return each draft's neighbourhood, nearest first, and the masses that are compared."""
         members, added = self._neighbourhood(p, x)
         nearest = self._nearest(x)
         inside = members.gather(-1, nearest)  # the nearest ones, without a gap
@@ -299,8 +311,10 @@ class Lantern(JacobiWindowDecoder):
 def neighbourhood_acceptance(
     p: Tensor, q: Tensor, x: Tensor, nearest: Tensor, settings: LanternSettings
 ) -> Tensor:
-    """Acceptance probabilities [H] of drafts x [H] under p and q [H, V]; `nearest` [H, k - 1] as in
-    `ImageModel.neighbours`."""
+    """Return the acceptance probabilities [H] of drafts x [H] under p and q [H, V].
+
+    `nearest` [H, k - 1] is as in `ImageModel.neighbours`.
+    """
     _, added = neighbourhood(p, x, nearest, settings)
     return acceptance_probability(gather(p, x) + added, gather(q, x))
 
@@ -308,22 +322,26 @@ def neighbourhood_acceptance(
 def neighbourhood(
     p: Tensor, x: Tensor, nearest: Tensor, settings: LanternSettings
 ) -> tuple[Tensor, Tensor]:
-    """Each draft's neighbourhood A, within the bound of the settings: members, bool [H, V], and
-    their mass [H]."""
+    """Return each draft's neighbourhood A within the settings' bound.
+
+    Returns its members (bool [H, V]) and their mass [H].
+    """
     mass = gather(p, x)
     return bounded_neighbourhood(p, nearest, neighbourhood_bound(mass, settings))
 
 
 def neighbourhood_bound(mass: Tensor, settings: LanternSettings) -> Tensor:
-    """How much mass drafts with p(x) = `mass` may borrow."""
+    """Return how much mass drafts with p(x) = `mass` may add."""
     if settings.bound == "delta":
         return torch.full_like(mass, settings.delta)
     return (settings.lam - 1) * mass
 
 
 def bounded_neighbourhood(p: Tensor, nearest: Tensor, bound: Tensor) -> tuple[Tensor, Tensor]:
-    """Members, bool [H, V], and their mass [H], for `nearest` [H, k - 1] and `bound` [H]. The first
-    code that would take the mass over the bound ends the neighbourhood."""
+    """Return members (bool [H, V]) and their mass [H], for `nearest` [H, k - 1] and `bound` [H].
+
+    The first code that would take the mass over the bound ends the neighbourhood.
+    """
     masses = p.gather(-1, nearest)
     within = within_bound(masses, bound)
     members = torch.zeros_like(p, dtype=torch.bool).scatter(-1, nearest, within)
@@ -331,6 +349,8 @@ def bounded_neighbourhood(p: Tensor, nearest: Tensor, bound: Tensor) -> tuple[Te
 
 
 def within_bound(masses: Tensor, bound: Tensor) -> Tensor:
-    """Which of the neighbours with `masses` [.., k - 1], nearest first, are in the neighbourhood,
-    bool. Rounding is forgiven; a bound [..] of 0 stays 0."""
+    """Return which neighbours with `masses` [.., k - 1], nearest first, are in the neighbourhood.
+
+    Rounding is forgiven, except that a bound [..] of 0 stays 0.
+    """
     return masses.cumsum(-1) <= bound[..., None] * (1 + 1e-6)

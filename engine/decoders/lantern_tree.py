@@ -1,10 +1,12 @@
-"""EAGLE-2's tree of drafts (Li et al., EMNLP 2024, arXiv 2406.16858) and LANTERN's rule on it (Jang
-et al., ICLR 2025, App. B, Alg. 1: a chain there).
+"""EAGLE-2's tree of drafts and LANTERN's rule on it.
 
-The host knows the tree, and walks it: one wait for the device to draft it, and one a level to
-verify it, in place of the trials of all nodes.
+Sources: Li et al., EMNLP 2024, arXiv 2406.16858; Jang et al., ICLR 2025, App. B, Alg. 1, which
+verifies a chain.
 
-Shapes: N nodes of a tree, K children of a node at most, V codes.
+The host knows the tree and walks it. It waits for the device once to draft the tree and once a
+level to verify it, so that not every node has to be tried.
+
+Shapes: N nodes of a tree, at most K children of a node, V codes.
 """
 
 from __future__ import annotations
@@ -32,13 +34,19 @@ def draft_tree(
     width: int,
     count: int,
 ) -> Window:
-    """A window without a path of drafts: a tree of at most `count` nodes, up to `depth` below the
-    root, from the drafter's distribution `first` [1, V] after the root.
+    """Return a window with a tree of drafts, and no path of its own.
 
     In each round the `width` likeliest nodes of the last depth get their `width` likeliest tokens
-    as children; in the end the likeliest nodes of all stay. How likely a node is, is the product of
-    the drafter's probabilities on its path (EAGLE-2, Sec. 4). `expand(depth, tokens, parents)`
-    gives the distributions [width, V] after tokens at a depth; parents as in `Drafter.expand`.
+    as children. In the end the likeliest `count` nodes stay. The likelihood of a node is the
+    product of the drafter's probabilities on its path (EAGLE-2, Sec. 4).
+
+    Args:
+        first: the drafter's distribution after the root [1, V].
+        expand: `expand(depth, tokens, parents)` returns the distributions [width, V] after tokens
+            at a depth; `parents` is as in `Drafter.expand`.
+        depth: number of levels below the root.
+        width: number of nodes that are expanded in a round, and of children of each.
+        count: largest number of nodes.
     """
     width = min(width, first.shape[-1])
     chance, token = (values[0] for values in first.topk(width))
@@ -74,7 +82,7 @@ def draft_tree(
 
 
 def children_of(parents: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
-    """The rows below each row, in their order."""
+    """Return the rows below each row, in order."""
     below: list[list[int]] = [[] for _ in parents]
     for row, parent in enumerate(parents[1:], 1):
         below[parent].append(row)
@@ -83,10 +91,17 @@ def children_of(parents: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A node of the path and the trials of its children in order: their tokens [K], what the
-    rejections of those before each leave of the node's p, `targets` [K, V], the `mass` [K] of each
-    with its neighbourhood in that, and what the rejection of all leaves, `left` [V]; the numbers
-    u [K], how many were tried, and the child that the path goes on with."""
+    """A node of the path, and the trials of its children in order.
+
+    Attributes:
+        tokens: the children's tokens [K].
+        targets: what the rejections before each child leave of the node's p [K, V].
+        mass: mass of each child and its neighbourhood under its target [K].
+        left: what the rejection of all children leaves [V].
+        u: the uniform numbers [K].
+        tried: how many children were tried.
+        child: index of the child with which the path goes on.
+    """
 
     tokens: Tensor
     targets: Tensor
@@ -98,23 +113,31 @@ class Level:
 
     @property
     def acceptance(self) -> Tensor:
-        """The probability [K] that each is accepted where those before it were rejected."""
+        """Probability that each child is accepted if those before it were rejected [K]."""
         return self.mass.clamp_max(1)
 
 
 class TreeWalk:
-    """Verification of a tree. From the root down, a node's children are tried in order against what
-    is left of its p; a draft is certain, q(x) = 1. Child x is accepted with probability p(x) and
-    its neighbourhood's mass, and the first accepted one is the next node. At a rejection, R(p', q)
-    is p without x and its neighbourhood. Where no child is accepted, a sample of what is left ends
-    the step; after a leaf, one of p. Behind its end the walk goes on through first children, for
-    the record alone."""
+    """Verification of a tree, from the root down.
+
+    A node's children are tried in order against what is left of its p; a draft is certain, q(x) =
+    1. Child x is accepted with the probability of x and its neighbourhood, and the first accepted
+    child is the next node. A rejection leaves R(p', q), which is p without x and its neighbourhood.
+    If no child is accepted, a sample of what is left ends the step; after a leaf it is a sample of
+    p. After the end the walk goes on through first children, only to record them.
+    """
 
     def __init__(
         self, nodes: Tensor, parents: tuple[int, ...], p: Tensor, neighbourhood: Neighbourhood
     ) -> None:
-        """Nodes [N] in order of depth, of siblings the drafter's likeliest first; parents and p
-        [1 + N, V] of their rows and the root's."""
+        """Begin at the root.
+
+        Args:
+            nodes: tokens in order of depth, the drafter's likeliest sibling first [N].
+            parents: parent of each row; the root is row 0 [1 + N].
+            p: the model's distributions after each row [1 + N, V].
+            neighbourhood: returns the members of a draft's neighbourhood and their mass.
+        """
         self.nodes, self.p, self.neighbourhood = nodes, p, neighbourhood
         self.children = children_of(parents)
         self.path = [0]  # rows
@@ -122,7 +145,7 @@ class TreeWalk:
         self.levels: list[Level] = []
 
     def descend(self, u: Tensor) -> None:
-        """One level, where there is one below; u [K]."""
+        """Go down one level, if there is one; u [K]."""
         row = self.path[-1]
         below = self.children[row]
         if not below:
@@ -147,16 +170,16 @@ class TreeWalk:
         self.accepted += self.alive
 
     def rejected(self, p: Tensor, x: Tensor, members: Tensor) -> Tensor:
-        """What the rejection of draft x [1] leaves of p [1, V], not normalised."""
+        """Return what the rejection of draft x [1] leaves of p [1, V], not normalised."""
         return p.masked_fill(members, 0).scatter(-1, x[:, None], 0)
 
     def left(self) -> Tensor:
-        """What the step's last token is a sample of [V]."""
+        """Return the distribution of the step's last token [V]."""
         end = self.accepted
         return self.levels[end].left if end < len(self.levels) else self.p[self.path[end]]
 
     def finish(self, u: Tensor) -> Verification:
-        """After all levels; u [levels + 1] samples the last token."""
+        """Return the verification, after all levels; u [levels + 1] samples the last token."""
         rows, end = torch.tensor(self.path, device=self.p.device), self.accepted
         i = torch.arange(len(rows), device=rows.device)
         drafts, p = _and_end(self.nodes[rows[1:] - 1], -1), self.p[rows]
@@ -181,8 +204,10 @@ class TreeWalk:
         )
 
     def diagnostics(self, groups: Callable[[Tensor, Tensor, Tensor], Groups]) -> Diagnostics:
-        """The candidates tried at each level, and the groups, by `groups(p, q, drafts)`, of the
-        drafts shown: p is what earlier rejections left."""
+        """Return the candidates tried at each level, and the groups of the drafts that are shown.
+
+        `groups(p, q, drafts)` computes the groups; p is what earlier rejections left.
+        """
         tokens, tests = list[Tensor](), list[Tensor]()
         most = max(len(level.u) for level in self.levels)
         for level in self.levels:
@@ -198,9 +223,12 @@ class TreeWalk:
         return Diagnostics(candidates, _and_end(q), _and_end(self.shift()), shown)
 
     def shift(self) -> Tensor:
-        """TV(p', p) [levels], float64, of the nodes of the path. Given the drafts x_1, x_2, .. of a
-        node and their acceptance probabilities a_k, it commits x_k with probability
-        a_k prod_{j < k} (1 - a_j), and else a sample of what they left of p: p' is the sum."""
+        """Return TV(p', p) of the nodes of the path, [levels] in float64.
+
+        Given the drafts x_1, x_2, .. of a node and their acceptance probabilities a_k, the node
+        commits x_k with probability a_k prod_{j < k} (1 - a_j), and otherwise a sample of what they
+        left of p. p' is the sum.
+        """
         shifts = []
         for row, level in zip(self.path, self.levels, strict=False):
             acceptance = level.acceptance.double()
@@ -213,5 +241,5 @@ class TreeWalk:
 
 
 def _and_end(values: Tensor, end: float = 0) -> Tensor:
-    """Values [levels, ..] of a path's drafts, and for its last row, which has none, `end`."""
+    """Append `end` to the values [levels, ..] of a path's drafts: its last row has no draft."""
     return torch.cat([values, torch.full_like(values[:1], end)])

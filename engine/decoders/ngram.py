@@ -1,9 +1,9 @@
-"""Drafts from bigrams of what is known (Stewart et al., 2024; ASSD, Alg. 2 and Eq. 23).
+"""Drafts from bigrams of the known codes (Stewart et al., 2024; ASSD, Alg. 2 and Eq. 23).
 
-A cell's draft is a sample of the codes that stand beside the code of its neighbour elsewhere in the
-picture. Alg. 2 conditions on the cell to the left, which in its order is always known or drafted;
-in another order it need not be, so those above, to the right and below come next. Where no such
-pair is known, the draft is a sample of all known codes, and where there is none, of all alike.
+A cell's draft is a sample of the codes that follow its neighbour's code elsewhere in the picture.
+Alg. 2 conditions on the cell to the left, which in its order is always known or drafted. In other
+orders it may be unknown; then the cells above, to the right and below are tried. Without such a
+pair the draft is a sample of all known codes, and without known codes it is uniform.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ NEIGHBOURS = ((0, -1), (-1, 0), (0, 1), (1, 0))  # rows and columns from a cell:
 
 
 def draft_ngrams(state: DecodeState, count: int) -> tuple[Tensor, Tensor]:
-    """A window's rows for the next positions of an infilling: drafts [count + 1], and the
-    distributions they were drawn from."""
+    """Return a window's rows for the next positions of an infilling.
+
+    Returns the drafts [count + 1] and the distributions they were drawn from.
+    """
     model, plan, device = state.model, state.plan, state.tokens.device
     assert plan.infilling is not None
     codes = torch.tensor(plan.infilling.known, device=device)
@@ -38,7 +40,7 @@ def draft_ngrams(state: DecodeState, count: int) -> tuple[Tensor, Tensor]:
 
 
 class _Bigrams:
-    """Counts over the known cells of a grid [h, w] of `vocab` codes, MASKED where unknown."""
+    """Counts over the known cells of a grid [h, w] of `vocab` codes; unknown cells are MASKED."""
 
     def __init__(self, grid: Tensor, vocab: int) -> None:
         self.shape, self.vocab, self.codes = grid.shape, vocab, grid.flatten()
@@ -57,7 +59,10 @@ class _Bigrams:
         ]
 
     def distribution(self, cell: int, codes: Tensor) -> Tensor:
-        """c(. | code of a neighbour) [V] of a cell, by codes [h * w], drafts among them."""
+        """Return c(. | code of a neighbour) of a cell [V].
+
+        `codes` [h * w] includes the drafts.
+        """
         row, column = divmod(cell, self.shape[1])
         for (down, right), beside in zip(NEIGHBOURS, self.beside, strict=True):
             y, x = row + down, column + right

@@ -1,8 +1,8 @@
-"""Decoders from outside the repository: classes of `Decoder` in the Python files that
-PHOTO_FINISH_DECODERS names, or that installed packages offer as entry points.
+"""Decoders from outside the repository.
 
-They are code of whoever runs this machine, and are run as such. Nothing that a visitor sends gets
-here.
+They are subclasses of `Decoder`, in the Python files that PHOTO_FINISH_DECODERS names or offered by
+installed packages as entry points. They belong to whoever runs this machine, and they run as
+ordinary code. Nothing that a visitor sends reaches this module.
 """
 
 from __future__ import annotations
@@ -32,13 +32,15 @@ log = logging.getLogger(__name__)
 
 
 class DecoderError(Exception):
-    """A decoder that cannot race; the message says where and why."""
+    """A decoder cannot race; the message says where and why."""
 
 
 def load_outside(taken: Collection[str]) -> list[type[Decoder]]:
-    """The decoders of the variable's files, then those of installed packages. What cannot race is
-    left out with a warning: a file that fails, a class that lacks what a lane needs, and one whose
-    name is `taken`."""
+    """Return the decoders of the variable's files, then those of installed packages.
+
+    A decoder that cannot race is left out with a warning: its file fails, its class lacks what a
+    lane needs, or its name is `taken`.
+    """
     found: dict[str, type[Decoder]] = {}
     files = filter(None, map(str.strip, os.environ.get(FILES, "").split(",")))
     sources: list[Callable[[], list[type]]] = [partial(classes_of, Path(file)) for file in files]
@@ -54,8 +56,10 @@ def load_outside(taken: Collection[str]) -> list[type[Decoder]]:
 
 
 def classes_of(file: Path) -> list[type[Decoder]]:
-    """The decoders that a Python file defines, in its order. Raises DecoderError where it cannot be
-    run, or defines none."""
+    """Return the decoders that a Python file defines, in its order.
+
+    Raises DecoderError where the file cannot be run or defines none.
+    """
     name = f"photo_finish_decoder_{file.stem}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
@@ -83,7 +87,7 @@ def classes_of(file: Path) -> list[type[Decoder]]:
 
 
 def last_line(error: BaseException, file: Path) -> int | None:
-    """The last line of a file that an error came through; None where it came through none."""
+    """Return the last line of a file that an error came through, or None."""
     lines = [
         line for path, line, *_ in traceback.extract_tb(error.__traceback__) if path == str(file)
     ]
@@ -98,8 +102,10 @@ def _installed(point: EntryPoint) -> list[type]:
 
 
 def checked(decoder: type, taken: Collection[str]) -> type[Decoder]:
-    """The class. Raises DecoderError where it cannot be a lane beside those whose names are
-    `taken`."""
+    """Return the class unchanged.
+
+    Raises DecoderError where it cannot be a lane beside decoders with the names `taken`.
+    """
     if not (inspect.isclass(decoder) and issubclass(decoder, Decoder)):
         raise DecoderError(f"{decoder!r} is no class of Decoder.")
     which = f"{_place(decoder)}: {decoder.__name__}"
@@ -149,7 +155,7 @@ def _check_settings(which: str, settings: type) -> None:
 
 
 def stand_in(name: str) -> type[Decoder]:
-    """What a trace's lane of a decoder that is not here is drawn with."""
+    """Return a stand-in with which a trace's lane is drawn if its decoder is not installed here."""
     facts = {
         "name": name,
         "title": name,

@@ -1,5 +1,7 @@
-"""Figures that papers give for a decoder on a public model, beside which a lane's own are read:
-`paper_figures.toml` says which, and from which table."""
+"""Figures that papers report for a decoder on a public model; a lane shows them beside its own.
+
+`paper_figures.toml` lists them with their tables.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,12 @@ Knob = bool | int | float | str
 
 @dataclass(frozen=True, slots=True)
 class PaperFigure:
-    """The mean of a table: `passes` of the model for one picture, or committed `tokens a pass`, of
-    `decoder` on `model` (a card's name) with these `knobs`, those that the paper names. Raises
-    ValueError for a measure that is none of these, and for a value below 1."""
+    """A mean from a paper's table.
+
+    It counts `passes` of the model for one picture, or committed `tokens a pass`, of `decoder` on
+    `model` (a card's name) with `knobs`, those that the paper names. Raises ValueError for another
+    measure, and for a value below 1.
+    """
 
     paper: str  # its number on arXiv
     table: str
@@ -36,7 +41,7 @@ class PaperFigure:
 
     @property
     def source(self) -> str:
-        """Paper, table and setting: "arXiv 2508.07747, Table 1: MS-COCO 2017, top-k 2000"."""
+        """Paper, table and setting, as in "arXiv 2508.07747, Table 1: MS-COCO 2017, top-k 2000"."""
         return f"arXiv {self.paper}, {self.table}: {self.setting}"
 
 
@@ -52,7 +57,7 @@ PAPER_FIGURES = tuple(_listed())
 
 
 def paper_figure(model: str, decoder: str, knobs: Mapping[str, Knob]) -> PaperFigure | None:
-    """The figure for a lane with these settings; None where no paper has one."""
+    """Return the figure for a lane with these settings, or None where no paper has one."""
     for figure in PAPER_FIGURES:
         if (figure.model, figure.decoder) == (model, decoder) and all(
             knobs.get(name) == value for name, value in figure.knobs.items()

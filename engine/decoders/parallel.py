@@ -1,4 +1,4 @@
-"""Parallel decoding in T rounds, as masked image transformers do it: nothing is verified."""
+"""Parallel decoding in T rounds, as in masked image transformers; nothing is verified."""
 
 from __future__ import annotations
 
@@ -20,19 +20,21 @@ from engine.trace import Status
 
 @dataclass(frozen=True, slots=True)
 class ParallelSettings(Settings):
-    """T = 8 is MaskGIT's for images of 16 x 16 tokens (Table 1)."""
+    """Settings of parallel decoding; MaskGIT has T = 8 for images of 16 x 16 tokens (Table 1)."""
 
     T: int = knob(8, "Rounds, each of one pass: fewer are faster and fit worse.", low=1, high=64)
 
 
 class Parallel(Priced):
-    """MaskGIT's iterative decoding (Chang et al., CVPR 2022, Sec. 3.2): after round t the share
-    cos(pi t / 2T) of the cells is still masked, and the cells of a round are sampled independently
-    given those of the rounds before. MaskGIT fills in first what it is surest of; here the
-    infilling's fixed order says which (as in Halton MaskGIT, Besnier et al., ICLR 2025).
+    """MaskGIT's iterative decoding (Chang et al., CVPR 2022, Sec. 3.2).
 
-    A step reads the cells that the round before sampled and asks for those of its own round. The
-    last round's are read by nobody and committed at once: T passes in all.
+    After round t the share cos(pi t / 2T) of the cells is still masked. The cells of a round are
+    sampled independently, given those of earlier rounds. MaskGIT first fills in the cells of which
+    it is most certain; here the infilling's fixed order decides (as in Halton MaskGIT, Besnier et
+    al., ICLR 2025).
+
+    A step reads the cells that the previous round sampled and asks for those of its own round. The
+    last round's cells are committed at once and not read: T passes in all.
     """
 
     name, title = "parallel", "Parallel"
@@ -86,7 +88,7 @@ class Parallel(Priced):
         )
 
     def committed(self, p: Tensor, q: Tensor, i: Tensor) -> Tensor:
-        """Every draft is accepted: q."""
+        """Return q, because every draft is accepted."""
         return exact(q)
 
     def sampled_from(self, window: Window, verification: Verification) -> Tensor:
@@ -96,7 +98,7 @@ class Parallel(Priced):
 
 @functools.lru_cache(maxsize=64)
 def rounds(length: int, T: int) -> tuple[int, ...]:
-    """How many of `length` positions are sampled before each round, and after the last."""
+    """Return how many of `length` positions are sampled before each round, and after the last."""
     ends = [0]
     while ends[-1] < length:
         t = len(ends)

@@ -25,12 +25,11 @@ class SJDSettings(SpeculativeSettings):
 
 
 class SJD(JacobiWindowDecoder):
-    """Draft x_i was sampled from q_i, the model's distribution in an earlier iteration; now it is
-    p_i.
+    """Tests each draft x_i ~ q_i, where q_i is the model's distribution in an earlier iteration.
 
     Accept x_i with probability min(1, p_i(x) / q_i(x)) (Eq. 1, Eq. 4 in App. A). The first rejected
-    one is resampled from R(p_i, q_i) = norm(max(p_i - q_i, 0)) (Eq. 2, Eq. 5 in App. A) and ends
-    the step. Drafts behind it are redrawn from p, which becomes their q (Eq. 3). The committed
+    draft is resampled from R(p_i, q_i) = norm(max(p_i - q_i, 0)) (Eq. 2, Eq. 5 in App. A) and ends
+    the step. Drafts after it are redrawn from p, which becomes their q (Eq. 3). The committed
     tokens have vanilla AR's distribution (App. A, Theorem 1).
 
     `verification` = block tests the drafts of a pass together: `verify_block`.

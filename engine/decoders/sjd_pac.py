@@ -1,5 +1,7 @@
-"""SJD-PAC (Kang et al., 2026): proactive drafting at the root, adaptive continuation behind a
-rejection. Exactly lossless."""
+"""SJD-PAC (Kang et al., 2026). Exactly lossless.
+
+It adds proactive drafting at the root and adaptive continuation after a rejection.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ from engine.trace import Status
 
 @dataclass(frozen=True, slots=True)
 class PACSettings(Settings):
-    """L = 64, K = 4, D = 3 are the paper's (Sec. 5.1)."""
+    """SJD-PAC's settings; L = 64, K = 4, D = 3 are the paper's (Sec. 5.1)."""
 
     window: int = knob(64, "Rows of one forward pass, the tree's included.", low=2, high=MAX_ROWS)
     K: int = knob(
@@ -62,8 +64,11 @@ class PACSettings(Settings):
 
 @dataclass(slots=True, kw_only=True)
 class TreeWindow(Window):
-    """A window with a tree: candidates [levels, K] for its first positions, the spine's draft
-    first, and the distributions candidate_q [levels, K, V] they were drawn from."""
+    """A window with a tree.
+
+    It has candidates [levels, K] for its first positions, the spine's draft first, and the
+    distributions candidate_q [levels, K, V] they were drawn from.
+    """
 
     layout: Tree
     candidates: Tensor
@@ -71,19 +76,21 @@ class TreeWindow(Window):
 
 
 class SJDPAC(WindowDecoder):
-    """A spine of drafts s_1 .. s_H with distributions Q; its first positions have further
-    candidates, drawn from the same Q without replacement.
+    """Verifies a spine of drafts s_1 .. s_H with distributions Q, and a tree at its root.
 
-    From the root down, a node's children are tried in order, child k with target p^(k) and draft
-    q^(k), where q^(k) is Q without the earlier candidates and p^(k+1) = R(p^(k), q^(k)). The first
-    accepted child is the next node. Where none is, a sample of what is left of p ends the step; a
-    leaf gives a bonus token (proactive drafting, Sec. 4.1 and App. A.3, Theorem 2). Behind the end,
-    a spine draft is kept with probability min(1, p / Q), else resampled from R(p, Q); either way
-    its distribution is now p (adaptive continuation, Sec. 4.2 and App. A.2, Theorem 1).
+    The spine's first positions have further candidates, drawn from the same Q without replacement.
+    From the root down, a node's children are tried in order. Child k has the target p^(k) and the
+    draft distribution q^(k), where q^(k) is Q without the earlier candidates and p^(k+1) = R(p^(k),
+    q^(k)). The first accepted child is the next node. If no child is accepted, a sample of what is
+    left of p ends the step; a leaf gives a bonus token (proactive drafting, Sec. 4.1 and App. A.3,
+    Theorem 2). After the end, a spine draft is kept with probability min(1, p / Q) and otherwise
+    resampled from R(p, Q). Either way its distribution is now p (adaptive continuation, Sec. 4.2
+    and App. A.2, Theorem 1).
 
-    The images have vanilla AR's distribution only because the first accepted child wins, whatever
-    the other candidates would have led to, and candidates are drawn from the distribution that they
-    are verified with. The paper draws a tree only after a rejection; here every step has one.
+    The images have vanilla AR's distribution for two reasons: the first accepted child wins,
+    whatever the other candidates would have led to, and candidates are drawn from the distribution
+    that they are verified with. The paper draws a tree only after a rejection; here every step has
+    one.
     """
 
     name, title = "sjd-pac", "SJD-PAC"
@@ -139,7 +146,7 @@ class SJDPAC(WindowDecoder):
     def _continue(
         self, state: DecodeState, window: Window, p: Tensor, verification: Verification, u: Tensor
     ) -> Verification:
-        """Adaptive continuation behind the committed positions: every spine row has a newer p."""
+        """Continue adaptively after the committed positions: every spine row has a newer p."""
         spine = p[: len(window.drafts)]
         if self.settings.AC:
             return keep_coupled(state, window, spine, verification, u)
@@ -153,9 +160,12 @@ class SJDPAC(WindowDecoder):
 def draw_candidates(
     state: DecodeState, drafts: Tensor, q: Tensor, levels: int, K: int
 ) -> tuple[Tensor, Tensor]:
-    """K candidates [levels, K] for the first positions: the spine's draft, then others drawn from q
-    without replacement; and the distribution [levels, K, V] that each was drawn from, given those
-    before it: all zero where q has no further token."""
+    """Return K candidates for each of the first positions [levels, K], and their distributions.
+
+    The first candidate is the spine's draft; the others are drawn from q without replacement. The
+    distributions [levels, K, V] are those that each was drawn from, given the candidates before it;
+    all zero where q has no further token.
+    """
     u = state.uniform(Purpose.CANDIDATE, levels, K)
     left, token = q[:levels], drafts[:levels]
     tokens, drawn_from = [token], [left]
@@ -168,12 +178,19 @@ def draw_candidates(
 
 
 class CandidateWalk:
-    """Verification down the tree without a copy from the device: every level is computed, whether
-    or not an earlier one ended the walk. Numbers are of shape [1]: indexing by a tensor without a
-    dimension would copy it to the host."""
+    """Verification down the tree without a copy from the device.
+
+    Every level is computed, whether or not an earlier one ended the walk. Numbers have the shape
+    [1], because indexing by a 0-dim tensor would copy it to the host.
+    """
 
     def __init__(self, p: Tensor, room: Tensor) -> None:
-        """p [rows, V]; `room` (0-dim): how many drafts come before the image's end."""
+        """Begin at the root.
+
+        Args:
+            p: the model's distributions [rows, V].
+            room: how many drafts come before the image's end (0-dim).
+        """
         self.p, self.room = p, room
         self.alive = torch.ones(1, dtype=torch.bool, device=p.device)
         self.rejected = torch.zeros_like(self.alive)  # whether the walk ended with a rejection
@@ -188,7 +205,14 @@ class CandidateWalk:
         self.trials: list[tuple[Tensor, ...]] = []
 
     def descend(self, children: Tensor, candidates: Tensor, candidate_q: Tensor, u: Tensor) -> None:
-        """One level: candidates [K] with their distributions [K, V], children [rows, K], u [K]."""
+        """Go down one level.
+
+        Args:
+            children: rows of each row's children [rows, K].
+            candidates: the level's candidates [K].
+            candidate_q: the distributions they were drawn from [K, V].
+            u: uniform numbers [K].
+        """
         rows = children[self.node][0]
         q = gather(candidate_q, candidates)
         exists = (rows >= 0) & (q > 0) & (len(self.tokens) < self.room)
@@ -213,7 +237,7 @@ class CandidateWalk:
         self.uniform.append(u[first])
 
     def diagnostics(self) -> Diagnostics:
-        """The candidates tried at each level that the walk came to."""
+        """Return the candidates tried at each level that the walk reached."""
         if not self.trials:
             return Diagnostics()
         tokens, *tests, tried = map(torch.stack, zip(*self.trials, strict=True))
@@ -221,8 +245,10 @@ class CandidateWalk:
         return Diagnostics(candidates)
 
     def finish(self, window: Window, u: Tensor, u_end: Tensor) -> Verification:
-        """From the tree's last level down the spine as in SJD; u [R] accepts, u_end [R] samples the
-        last token."""
+        """Verify from the tree's last level down the spine, as SJD does.
+
+        u [R] accepts drafts, and u_end [R] samples the last token.
+        """
         rows, levels = len(window.drafts), len(self.tokens)
         spine, room = self.p[:rows], self.room
         path = i = torch.arange(rows, device=spine.device)

@@ -1,5 +1,4 @@
-"""Speculative verification of a chain (Leviathan et al. 2023, Alg. 1), as SJD, GSD and LANTERN use
-it."""
+"""Speculative verification of a chain (Leviathan et al. 2023, Alg. 1), for SJD, GSD and LANTERN."""
 
 from __future__ import annotations
 
@@ -15,18 +14,21 @@ from engine.trace import Status
 
 
 def acceptance_probability(p: Tensor, q: Tensor) -> Tensor:
-    """min(1, p / q), elementwise. No draft is drawn with q = 0."""
+    """Return min(1, p / q), elementwise. No draft is drawn with q = 0."""
     return torch.where(p >= q, 1.0, p / q)
 
 
 def count_leading(accepted: Tensor, room: Tensor) -> Tensor:
-    """How many of bool [R] are true before the first that is not, at most `room` (0-dim)."""
+    """Return how many of `accepted` (bool [R]) precede the first False, at most `room` (0-dim)."""
     return accepted.int().cumprod(0).sum().minimum(room)
 
 
 def chain_status(first: Tensor, rows: int, drafts: Tensor) -> Tensor:
-    """Status [rows] of a chain of `drafts` (0-dim) drafts of which number `first` is the first to
-    be rejected; `first` is `drafts` where none is."""
+    """Return the Status [rows] of a chain.
+
+    `drafts` (0-dim) is its number of drafts. `first` is the index of the first rejected draft, or
+    `drafts` where none was rejected.
+    """
     i = torch.arange(rows, device=first.device)
     end = torch.where(first < drafts, int(Status.RESAMPLED), int(Status.FRESH))
     status = torch.where(i < first, int(Status.ACCEPTED), int(Status.REFINED))
@@ -34,7 +36,7 @@ def chain_status(first: Tensor, rows: int, drafts: Tensor) -> Tensor:
 
 
 def lossless(draft: Tensor, p: Tensor, q: Tensor) -> Tensor:
-    """What replaces a rejected draft so that p is kept (SJD, Eq. 2)."""
+    """Return the distribution that replaces a rejected draft and keeps p (SJD, Eq. 2)."""
     return residual(p, q)
 
 
@@ -49,13 +51,21 @@ def speculate(
     redraws: bool = True,
     first: Tensor | None = None,
 ) -> Verification:
-    """Accepts drafts in order, draft i with probability `acceptance[i]` (SJD, Eq. 1); or as many
-    as `first` (0-dim) says.
+    """Accept drafts in order, draft i with probability `acceptance[i]` (SJD, Eq. 1).
 
-    The first rejected one is resampled from `replacement(draft, p, q)`, of shapes [1], [1, V],
-    [1, V] to [1, V], not normalised; if none is, the row behind them gives a bonus token.
-    Drafts behind are redrawn from p, which becomes their q (Eq. 3), or dropped. `samples` of p
-    [R] are what they are redrawn as, and the bonus; fresh ones by default.
+    The first rejected draft is resampled. If none is rejected, the row after the drafts gives a
+    bonus token. Later drafts are redrawn from p, which becomes their q (Eq. 3), or dropped.
+
+    Args:
+        state: the state of the decode.
+        window: the drafts.
+        p: the model's distributions [R, V].
+        acceptance: acceptance probability of each draft [R].
+        replacement: `replacement(draft, p, q)`, of shapes [1], [1, V] and [1, V], returns the
+            replacement's distribution [1, V], not normalised.
+        samples: samples of p [R] for the redrawn drafts and the bonus; fresh ones if None.
+        redraws: whether later drafts are redrawn; if not, they are dropped.
+        first: index of the first rejected draft (0-dim), if it is already decided.
     """
     drafts, rows = window.drafts, len(p)
     room = state.room.clamp_max(rows - 1)
@@ -89,20 +99,22 @@ def speculate(
 
 
 def chain_acceptance(window: Window, p: Tensor) -> Tensor:
-    """The lossless rule's acceptance probabilities [R], min(1, p / q) of each draft (SJD, Eq. 1); p
-    [R, V]."""
+    """Return the lossless rule's acceptance probabilities [R], min(1, p / q) of each draft.
+
+    p is [R, V]. Source: SJD, Eq. 1.
+    """
     return acceptance_probability(gather(p, window.drafts), gather(window.q, window.drafts))
 
 
 def keep_coupled(
     state: DecodeState, window: Window, p: Tensor, v: Verification, u: Tensor
 ) -> Verification:
-    """Couples the drafts behind the committed positions with those before them, by the maximal
-    coupling of q and p (SJD-PAC's adaptive continuation): keeps each with probability
-    min(1, p / q), else redraws it from R(p, q). Its q is now p either way.
+    """Couple the drafts after the committed positions with the drafts before them.
 
-    p [R, V]; u [R, 2], numbers that keep and that redraw, and decided nothing yet at these
-    positions.
+    The coupling of q and p is maximal (SJD-PAC's adaptive continuation): each draft is kept with
+    probability min(1, p / q) and otherwise redrawn from R(p, q). Its q is now p either way. p is
+    [R, V]. u [R, 2] holds the numbers that keep and that redraw; they must not have decided
+    anything yet at these positions.
     """
     keep, redraw = u[:, 0], u[:, 1]
     offsets, room = state.offsets(len(p)), state.room.clamp_max(len(p) - 1).view(1)

@@ -1,8 +1,9 @@
 """Trees of drafts: the side nodes of a window and the parent of each row (SJD-PAC, Sec. 4.1).
 
-Every node of the tree's D levels, the root counted as the first, has the same K candidates below
-it: K = 4, D = 3 are 21 nodes. So the released code reads the paper's K candidates for D positions,
-though K = 4, D = 4 of the paper's Table 3 then take 85 nodes and do not fit its window of 64 rows.
+Every node of the tree's D levels, counting the root as the first, has the same K candidates below
+it: K = 4, D = 3 are 21 nodes. The released code reads the paper's K candidates for D positions in
+this way, although K = 4, D = 4 of the paper's Table 3 would then take 85 nodes and not fit its
+window of 64 rows.
 """
 
 from __future__ import annotations
@@ -16,11 +17,14 @@ from torch import Tensor
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """Rows of one window: 0 the root, 1 .. H the spine, then side nodes.
+    """Rows of one window: 0 is the root, 1 .. H the spine, then come the side nodes.
 
-    spine: H; branching: how many levels have several candidates; parents[row]: the row it follows
-    (the root's is 0); side[i]: (depth, candidate) of side node i, whose row is H + 1 + i;
-    children[row][k]: the row of candidate k below it, or -1.
+    Attributes:
+        spine: H.
+        branching: number of levels with several candidates.
+        parents: the row that each row follows; the root's is 0.
+        side: (depth, candidate) of each side node; the row of node i is H + 1 + i.
+        children: the row of candidate k below each row, or -1.
     """
 
     spine: int
@@ -31,14 +35,16 @@ class Tree:
 
 
 def side_nodes(K: int, D: int) -> int:
-    """How many rows the tree takes beside its spine."""
+    """Return how many rows the tree takes besides its spine."""
     return len(_branches(K, D - 1))
 
 
 @functools.lru_cache(maxsize=256)
 def _branches(K: int, levels: int) -> tuple[tuple[int, int, int], ...]:
-    """(depth, candidate, parent) of each side node; a parent below zero is spine node -parent - 1,
-    else a side node."""
+    """Return (depth, candidate, parent) of each side node.
+
+    A parent below zero is spine node -parent - 1; others are side nodes.
+    """
     nodes: list[tuple[int, int, int]] = []
     above = [-1]
     for depth in range(1, levels + 1):
@@ -56,7 +62,7 @@ def _branches(K: int, levels: int) -> tuple[tuple[int, int, int], ...]:
 
 @functools.lru_cache(maxsize=256)
 def tree(window: int, room: int, K: int, D: int) -> Tree:
-    """The tree of a window of `window` rows where at most `room` drafts fit below the root."""
+    """Return the tree of a window of `window` rows with at most `room` drafts below the root."""
     levels = min(D - 1, room) if K > 1 else 0
     branches = _branches(K, levels)
     spine = min(window - 1 - len(branches), room)
@@ -81,12 +87,12 @@ def tree(window: int, room: int, K: int, D: int) -> Tree:
 
 @functools.lru_cache(maxsize=256)
 def side_on(layout: Tree, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Depth and candidate of each side node [S], on the device."""
+    """Return depth and candidate of each side node [S], on the device."""
     depth, candidate = torch.tensor(layout.side, dtype=torch.long).view(-1, 2).T.to(device)
     return depth, candidate
 
 
 @functools.lru_cache(maxsize=256)
 def children_on(layout: Tree, device: torch.device) -> Tensor:
-    """`layout.children` [rows, K], on the device."""
+    """Return `layout.children` [rows, K], on the device."""
     return torch.tensor(layout.children).to(device)

@@ -1,6 +1,6 @@
-"""The verdict on a decoder, as a file that stands beside the decoder's own.
+"""The verdict on a decoder, in a file beside the decoder's own.
 
-`tools.judge` finds it; a lane's badge follows from it. The file names the very text that was
+`tools.judge` writes it, and a lane's badge follows from it. The file names the exact text that was
 judged: a decoder whose file has changed since is not judged.
 """
 
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 
 class Outcome(Enum):
-    """What was found, of whole pictures."""
+    """The result of a judgement of whole pictures."""
 
     IDENTICAL = "identical"  # vanilla AR's picture, token for token
     LOSSLESS = "lossless"  # vanilla AR's distribution
@@ -36,7 +36,7 @@ class Outcome(Enum):
 
     @property
     def badge(self) -> Badge:
-        """What a lane wears for it."""
+        """The badge of a lane with this outcome."""
         return {
             Outcome.IDENTICAL: Badge.IDENTICAL,
             Outcome.LOSSLESS: Badge.SAME_DISTRIBUTION,
@@ -52,13 +52,16 @@ Value = bool | int | float | str
 
 
 def settings_in_words(settings: Mapping[str, Value]) -> str:
-    """Every setting with its value."""
+    """Return every setting with its value."""
     return ", ".join(f"{name} = {value}" for name, value in settings.items()) or "no settings"
 
 
 class Number(_Part):
-    """A uniform number as a pass left it: what it is for, the position that it belongs to, which of
-    that position's numbers it is, and the interval in which its value does what the pass did."""
+    """A uniform number that decided a pass.
+
+    It has its purpose, its position, its index among that position's numbers, and the interval of
+    values with which the pass does the same.
+    """
 
     purpose: str
     position: int
@@ -68,9 +71,12 @@ class Number(_Part):
 
 
 class Pass(_Part):
-    """One pass of a decode: from position `start` on its drafts [H], the model's p [rows, V], the
-    drafts' q [H, V], the numbers that decided, and what was committed with the status of each. Its
-    probability, given the passes before."""
+    """One pass of a decode.
+
+    It has the drafts from position `start` on [H], the model's p [rows, V], the drafts' q [H, V],
+    the numbers that decided, the committed tokens with their statuses, and its probability given
+    the passes before.
+    """
 
     start: int
     drafts: tuple[int, ...]
@@ -83,8 +89,10 @@ class Pass(_Part):
 
 
 class Way(_Part):
-    """The ways to a sequence on which a token was committed with this status: the probability of
-    all, and the passes of the likeliest."""
+    """The ways to a sequence on which a token was committed with this status.
+
+    It has the probability of all of them and the passes of the likeliest.
+    """
 
     status: str
     chance: float
@@ -94,10 +102,11 @@ class Way(_Part):
 class Counterexample(_Part):
     """The smallest case in which the distribution differs from vanilla AR's.
 
-    Behind `prefix` the next token is `token` with probability `p` by vanilla AR and `found` by the
-    decoder; the whole `sequence`, of those that begin so the one that differs most, has probability
-    `sequence_p` and `sequence_found`. `ways` lead to it, by the status of that token; none where
-    the decoder has an order of its own."""
+    After `prefix` the next token is `token` with probability `p` under vanilla AR and `found` under
+    the decoder. Of the sequences that begin so, `sequence` differs most: it has the probabilities
+    `sequence_p` and `sequence_found`. `ways` lead to it, by the status of that token; it is empty
+    where the decoder has an order of its own.
+    """
 
     model: str
     settings: Mapping[str, Value]
@@ -113,9 +122,11 @@ class Counterexample(_Part):
 
 
 class Shift(_Part):
-    """A token's shift, on average over a case: as the decoder records it (None: it records none),
-    and as it is, TV between the decoder's distribution of a token and the model's given the tokens
-    before it."""
+    """A token's shift, averaged over a case.
+
+    It has the shift that the decoder records (None where it records none) and the true one: TV
+    between the decoder's distribution of a token and the model's, given the tokens before it.
+    """
 
     model: str
     settings: Mapping[str, Value]
@@ -124,8 +135,10 @@ class Shift(_Part):
 
 
 class CaseVerdict(_Part):
-    """One joint distribution that was enumerated: of a small model, by its name, with some
-    settings; and its total variation from vanilla AR's, 0 where there is none but for rounding."""
+    """One joint distribution that was enumerated, of a small model with some settings.
+
+    `total_variation` is its distance from vanilla AR's, 0 where they differ by rounding alone.
+    """
 
     model: str
     settings: Mapping[str, Value]
@@ -141,8 +154,7 @@ class Check(_Part):
 
 
 class SampledModel(_Part):
-    """Pictures of one model, in words, with some settings; the decoder's passes; and e, as in
-    Samples."""
+    """Pictures of one model with some settings, the decoder's passes, and e as in Samples."""
 
     model: str
     settings: Mapping[str, Value]
@@ -152,11 +164,15 @@ class SampledModel(_Part):
 
 
 class Samples(_Part):
-    """What was sampled, of models too large to enumerate. The chance that e, the largest of the
-    models' divided by the number of tests, is so large for vanilla AR's own pictures is at most
-    1 / e (Ville's inequality). One of so many `statistics` of the first model, with the defaults,
-    shows a difference of `deviation` in an eighth of a single token's ranks with probability 0.99,
-    and of `pooled` in one of all tokens'; 0 where the test ended before."""
+    """What was sampled, of models too large to enumerate.
+
+    e is the largest e-value of the models divided by the number of tests. For vanilla AR's own
+    pictures the probability of an e this large is at most 1 / e (Ville's inequality).
+
+    Each of the `statistics` of the first model, with the defaults, detects some difference with
+    probability 0.99: a `deviation` in an eighth of a single token's ranks, or `pooled` in an eighth
+    of all tokens' ranks. Both are 0 where the test ended early.
+    """
 
     models: tuple[SampledModel, ...]
     log10_e: float
@@ -174,8 +190,11 @@ class Samples(_Part):
 
 
 class Reached(_Part):
-    """What passes did: the statuses of committed tokens, the most tokens that one committed, and
-    the most passes that a picture took."""
+    """What passes did.
+
+    It has the statuses of committed tokens, the largest number of tokens that a pass committed, and
+    the largest number of passes that a picture took.
+    """
 
     statuses: tuple[str, ...]
     committed: int
@@ -183,9 +202,11 @@ class Reached(_Part):
 
 
 class Coverage(_Part):
-    """What was reached where every outcome was enumerated, and where pictures were sampled, in
-    which a draft waited for `age` passes at most. `idle`: the lines of the decoder's file that no
-    sampled picture ran."""
+    """What was reached by enumeration, and what by sampling pictures.
+
+    `age` is the largest number of passes that a draft waited in a sampled picture. `idle` are the
+    lines of the decoder's file that no sampled picture ran.
+    """
 
     enumerated: Reached
     sampled: Reached
@@ -194,11 +215,18 @@ class Coverage(_Part):
 
 
 class Verdict(_Part):
-    """What was found of one decoder. `claim`: its author's badge. `cases`: the joint distributions
-    that were enumerated, from `runs` outcomes of a pass; `difference`: the largest between the
-    probabilities of a sequence; `left_out`: models that took too long, in words. `tokens_a_pass`:
-    expected, by decoder, on the same small model. `unseen`: why not every outcome could be
-    enumerated, in words; `stopped`: somebody ended it before its end."""
+    """The findings on one decoder.
+
+    Attributes:
+        claim: its author's badge.
+        cases: the joint distributions that were enumerated.
+        runs: number of outcomes of passes that they took.
+        difference: largest difference between the probabilities of a sequence.
+        left_out: models that took too long, in words.
+        tokens_a_pass: expected tokens a pass by decoder, on the same small model.
+        unseen: why not every outcome could be enumerated, in words.
+        stopped: whether somebody ended the judgement early.
+    """
 
     format: Literal[2] = FORMAT
     version: str
@@ -222,13 +250,15 @@ class Verdict(_Part):
 
     @property
     def total_variation(self) -> float:
-        """The largest of those that were enumerated."""
+        """The largest total variation of the enumerated cases."""
         return max((each.total_variation for each in self.cases), default=0.0)
 
     @property
     def sentence(self) -> str:
-        """The verdict in a sentence, for a page, and another where the author's badge promises more
-        than was found."""
+        """The verdict in a sentence for a page.
+
+        A second sentence follows where the author's badge promises more than was found.
+        """
         by = f"by Photo Finish {self.version}"
         found = f"in {len(self.cases)} exact joint distributions"
         sampled = f", nor in {self.samples.pictures:,} sampled pictures" if self.samples else ""
@@ -263,17 +293,17 @@ class VerdictFile(_Part):
 
 
 def verdict_path(source: Path) -> Path:
-    """Where the verdicts on a file's decoders stand: my_rule.verdict.json beside my_rule.py."""
+    """Return the file of the verdicts on a file's decoders: rule.verdict.json beside rule.py."""
     return source.with_suffix(".verdict.json")
 
 
 def digest_of(source: Path) -> str:
-    """Of a file's text, sha256."""
+    """Return the sha256 of a file's text."""
     return hashlib.sha256(source.read_bytes()).hexdigest()
 
 
 def source_of(decoder: type[Decoder]) -> Path | None:
-    """The file that defines it, None where there is none."""
+    """Return the file that defines a decoder, or None."""
     try:
         file = inspect.getsourcefile(decoder)
     except (OSError, TypeError):
@@ -282,8 +312,10 @@ def source_of(decoder: type[Decoder]) -> Path | None:
 
 
 def verdict_on(decoder: type[Decoder]) -> Verdict | None:
-    """What stands beside its file, if it is of this very text. A file that cannot be read is left
-    out with a warning."""
+    """Return the verdict beside a decoder's file, if it is about the file's present text.
+
+    A file that cannot be read is left out with a warning.
+    """
     source = source_of(decoder)
     if source is None:
         return None
@@ -316,7 +348,10 @@ def _read(path: Path) -> tuple[Verdict, ...]:
 
 
 def write_verdicts(source: Path, verdicts: Sequence[Verdict]) -> Path:
-    """Writes them beside the file; those on its other decoders stay, if they are of this text."""
+    """Write verdicts beside a file.
+
+    Verdicts on the file's other decoders stay if they are about its present text.
+    """
     path, new = verdict_path(source), {each.decoder for each in verdicts}
     others = [
         each for each in _read(path) if each.decoder not in new and each.digest == digest_of(source)

@@ -1,4 +1,4 @@
-"""ZipAR (He et al., ICML 2025, arXiv 2412.04062): several rows at once, with nothing verified."""
+"""ZipAR (He et al., ICML 2025, arXiv 2412.04062): several rows at once; nothing is verified."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from engine.trace import MAX_SIDE, Status
 
 @dataclass(frozen=True, slots=True)
 class ZipARSettings(AnySettings):
-    """s is the released code's window size."""
+    """ZipAR's settings; s is the released code's window size."""
 
     s: int = knob(
         4,
@@ -35,20 +35,22 @@ class ZipARSettings(AnySettings):
 
 
 class ZipAR(RowsAtOnce):
-    """Parallel rows with a window of one: row r + 1 begins once row r has s tokens, and each pass
-    draws one token of every row that has begun, w + (h - 1) s passes for h x w tokens;
-    2w + (h - 2) s with `reading` = code, where the first row is drawn alone. A token attends to the
-    prompt and to what is there before it in raster order: what the rows above have not drawn yet is
-    unknown to it.
+    """Parallel rows with a window of one: row r + 1 begins once row r has s tokens.
 
-    A row's first token comes from a stand-in: its place in raster order is that of the last token
-    of the row above, which does not exist yet, and its code that row's newest. It leaves nothing
-    in the cache. Where the model's layout fixes how a row ends, the stand-in is that very token.
+    Each pass draws one token of every row that has begun, so h x w tokens take w + (h - 1) s
+    passes; with `reading` = code, where the first row is drawn alone, they take 2w + (h - 2) s. A
+    token attends to the prompt and to the tokens that exist before it in raster order. What the
+    rows above have not drawn yet is unknown to it.
 
-    Tokens are drawn by vanilla AR's rule and noise: with s the picture's width, its very picture.
-    The released code has a stand-in in its cache for a pass, and no row that begins before the one
-    above has ended knows that end; it also attends to slots that are empty yet. Neither is here,
-    nor the paper's adaptive window.
+    A row's first token comes from a stand-in for the last token of the row above, which does not
+    exist yet: it has that token's place in raster order and the code of that row's newest token. It
+    leaves nothing in the cache. Where the model's layout fixes how a row ends, the stand-in is that
+    very token.
+
+    Tokens are drawn by vanilla AR's rule and noise: with s equal to the picture's width the picture
+    is vanilla AR's. The released code keeps a stand-in in its cache for a pass, its rows that begin
+    before the one above has ended never learn that row's end, and it attends to empty slots. None
+    of this is copied here, nor the paper's adaptive window.
     """
 
     name, title = "zipar", "ZipAR"
@@ -83,5 +85,5 @@ class ZipAR(RowsAtOnce):
         )
 
     def committed(self, p: Tensor, q: Tensor, i: Tensor) -> Tensor:
-        """A token is a sample of its p."""
+        """Return p: a token is a sample of its p."""
         return exact(p)
