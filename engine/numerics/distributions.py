@@ -1,8 +1,8 @@
 """Distributions: from logits to the p and q that every rule works with, and operations on them.
 
-One path for target and draft alike: guidance (mixed in by the model), temperature, top-k, top-p,
-softmax, float32. At a forced position the distribution is one-hot on index 0, and the window loop
-puts the forced id in its place when it feeds or records the token, so no rule treats it apart.
+Target and draft take the same path in float32: guidance (which the model mixes in), temperature,
+top-k, top-p, softmax. At a forced position the distribution is one-hot on index 0. The window loop
+puts the forced id in its place when it feeds or records the token, so that no rule treats it apart.
 """
 
 from __future__ import annotations
@@ -28,8 +28,11 @@ _SUPPORTS_AT_ONCE = 64  # positions
 
 
 def logits_to_probs(logits: Tensor, sampling: Sampling, forced: Tensor | None) -> Tensor:
-    """Logits [L, V] to distributions [L, V], float32 (float64 of logits in float64); `forced` bool
-    [L], None where no position is. Top-k keeps ties, so its support can exceed k."""
+    """Turn logits [L, V] into distributions [L, V].
+
+    `forced` (bool [L]) marks forced positions; None if there are none. The result is float32, or
+    float64 for logits in float64. Top-k keeps ties, so its support can exceed k.
+    """
     p = _unforced(logits, sampling)
     if forced is None:
         return p
@@ -62,19 +65,21 @@ def _unforced(logits: Tensor, sampling: Sampling) -> Tensor:
 
 
 def one_hot(tokens: Tensor, codes: int) -> Tensor:
-    """One-hot distributions [..., V] on tokens [...]."""
+    """Return one-hot distributions [..., V] on tokens [...]."""
     return torch.zeros(*tokens.shape, codes, device=tokens.device).scatter_(
         -1, tokens[..., None], 1.0
     )
 
 
 def sample(p: Tensor, u: Tensor) -> Tensor:
-    """Samples distributions [..., V], which need not be normalised, by inverting their cumulative
-    sum at u [...] in (0, 1), float64. A token of probability 0 is never drawn.
+    """Sample distributions [..., V] by inverting their cumulative sum.
 
-    In two levels, both in float64: first a block of tokens, then a token of it. A cumulative sum in
-    float32 would be off by a total variation of 1e-3 at 65,536 tokens, and on CUDA not
-    reproducible. Where p is 0 everywhere, the token means nothing.
+    u [...] are float64 numbers in (0, 1). The distributions need not be normalised. A token of
+    probability 0 is never drawn; where all of p is 0 the token means nothing.
+
+    The search has two levels, both in float64: first a block of tokens, then a token in it. A
+    cumulative sum in float32 would be off by a total variation of 1e-3 at 65,536 tokens, and would
+    not be reproducible on CUDA.
     """
     if kernels := _kernels(p):
         return kernels.sample(p, u)
@@ -93,16 +98,21 @@ def sample(p: Tensor, u: Tensor) -> Tensor:
 
 
 def _invert(cumulative: Tensor, target: Tensor) -> Tensor:
-    """Index of the first cumulative sum above the target [..., 1]; where rounding puts the target
-    at the total or beyond, the last that adds to it."""
+    """Return the index of the first cumulative sum above the target [..., 1].
+
+    Where rounding puts the target at the total or beyond, it is the last index that adds to the
+    sum.
+    """
     below_total = cumulative[..., -1:] * (1 - 2**-52)
     found = torch.searchsorted(cumulative, target.minimum(below_total), right=True)
     return found.clamp_max(cumulative.shape[-1] - 1)
 
 
 def residual(p: Tensor, q: Tensor) -> Tensor:
-    """R(p, q) = norm(max(p - q, 0)), not normalised (`sample` does not need it); p itself where
-    rounding leaves nothing."""
+    """Return R(p, q) = norm(max(p - q, 0)), not normalised, because `sample` does not need that.
+
+    Where rounding leaves nothing it is p itself.
+    """
     if kernels := _kernels(p):
         return kernels.residual(p, q)
     left = (p - q).clamp_min(0)
@@ -110,10 +120,12 @@ def residual(p: Tensor, q: Tensor) -> Tensor:
 
 
 def in_turn(p: Tensor, q: Tensor, tokens: Tensor, exists: Tensor) -> tuple[Tensor, Tensor]:
-    """What p [V] has left while distributions q [K, V] are taken from it one after the other:
-    R(p, q), normalised; the same p where that leaves nothing, or no candidate `exists`, bool [K].
-    Returns the probability [K] of each of `tokens` [K] before its own q is taken, and what is left
-    [V]."""
+    """Take distributions q [K, V] from p [V] one after the other: R(p, q), normalised.
+
+    p stays the same where that leaves nothing, or where no candidate `exists` (bool [K]). Returns
+    the probability of each of `tokens` [K] before its own q is taken, and what is left in the end
+    [V].
+    """
     if kernels := _kernels(p):
         return kernels.in_turn(p, q, tokens, exists)
     found = []
@@ -126,8 +138,10 @@ def in_turn(p: Tensor, q: Tensor, tokens: Tensor, exists: Tensor) -> tuple[Tenso
 
 
 def likeliest(p: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """The largest probabilities [H, count] of p [H, V] in order, and their tokens; of equal ones
-    any may be first."""
+    """Return the largest probabilities [H, count] of p [H, V] in order, and their tokens.
+
+    Of equal probabilities any may come first.
+    """
     if kernels := _kernels(p):
         return kernels.likeliest(p, count)
     shares, tokens = p.topk(count)
@@ -135,9 +149,11 @@ def likeliest(p: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 
 def ranks_around(p: Tensor, tokens: Tensor, below: int, above: int) -> Tensor:
-    """Return the rank keys [H, below + above] next to those of tokens [H] in p [H, V]: `below` of
-    lower ranks, the token's own, then higher ones. A rank below the first is -NO_RANK, one above
-    the last NO_RANK."""
+    """Return the rank keys around those of tokens [H] in p [H, V], as [H, below + above].
+
+    They are `below` keys of lower ranks, the token's own, then higher ones. A rank below the first
+    is -NO_RANK, one above the last NO_RANK.
+    """
     if kernels := _kernels(p):
         return kernels.ranks_around(p, tokens, below, above)
     keys = rank_keys(p)
@@ -152,8 +168,10 @@ def _kernels(p: Tensor) -> RuleKernels | None:
 
 
 def normalise(p: Tensor) -> Tensor:
-    """p [..., V] divided by its sum; all zero where it is. However little is left of it: a floor
-    under the sum would make a distribution of extreme logits sum to less than one."""
+    """Return p [..., V] divided by its sum; all zeros stay zeros.
+
+    The sum has no floor: a floor would make a distribution of extreme logits sum to less than one.
+    """
     if kernels := _kernels(p):
         return kernels.normalise(p)
     total = p.sum(-1, keepdim=True, dtype=torch.float64)
@@ -161,33 +179,36 @@ def normalise(p: Tensor) -> Tensor:
 
 
 def exact(p: Tensor) -> Tensor:
-    """Distributions [..., V] in float64, summing to 1 there too, as a sample of them is drawn."""
+    """Return distributions [..., V] in float64 that sum to 1 there, as when they are sampled."""
     wide = p.double()
     return wide / wide.sum(-1, keepdim=True)
 
 
 def total_variation(p: Tensor, q: Tensor) -> Tensor:
-    """1/2 sum |p - q| over the last axis."""
+    """Return 1/2 sum |p - q| over the last axis."""
     return 0.5 * (p - q).abs().sum(-1)
 
 
 def gather(p: Tensor, tokens: Tensor) -> Tensor:
-    """p[..., tokens[...]]."""
+    """Return p[..., tokens[...]]."""
     return p.gather(-1, tokens[..., None])[..., 0]
 
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """Distributions of N positions on the host, by the tokens [N, k] that have a probability, and
-    that [N, k]; where a position has fewer than k, any tokens with 0. A large picture's are a
-    gigabyte with all tokens, and a tenth of it with top-k."""
+    """Distributions of N positions on the host, without the tokens of probability 0.
+
+    It has the tokens that have a probability, and that probability, both [N, k]. A position with
+    fewer than k such tokens has other tokens with 0. The distributions of a large picture take a
+    gigabyte with all tokens, and a tenth of it with top-k.
+    """
 
     tokens: Tensor
     shares: Tensor
 
     @classmethod
     def of(cls, q: Tensor) -> Support:
-        """Of q [N, V]. Waits for the device."""
+        """Return the support of q [N, V]. Waits for the device."""
         shares, tokens = q.topk(int((q > 0).sum(-1).max()))
         return cls(tokens.int().cpu(), shares.cpu())
 
@@ -201,29 +222,33 @@ class Support:
         return cls(joined([p.tokens for p in parts]), joined([p.shares for p in parts]))
 
     def rows(self, positions: Tensor, p: Tensor) -> Tensor:
-        """The distributions at positions [n], like p [n, V]."""
+        """Return the distributions at positions [n], with the shape and dtype of p [n, V]."""
         here = positions.cpu()
         tokens, shares = self.tokens[here].long().to(p.device), self.shares[here].to(p.device)
         return torch.zeros_like(p, dtype=shares.dtype).scatter_add_(-1, tokens, shares)
 
 
 class Sampled:
-    """Distributions of positions that follow one another, kept as Supports, of many at once: of a
-    few it takes about as long."""
+    """Distributions of successive positions, kept as Supports.
+
+    They are compressed many positions at a time; fewer cost about the same.
+    """
 
     def __init__(self) -> None:
         self._kept: list[Support] = []
         self._new: list[Tensor] = []
 
     def add(self, q: Tensor) -> None:
-        """Those of the next positions, q [n, V]. They are copied: a captured step writes the next
-        one's in their place."""
+        """Add the distributions of the next positions, q [n, V].
+
+        They are copied, because a captured step overwrites them.
+        """
         self._new.append(q.clone())
         if sum(map(len, self._new)) >= _SUPPORTS_AT_ONCE:
             self._keep()
 
     def all(self) -> Support:
-        """Of all positions so far, of which there is one at least."""
+        """Return the support of all positions so far; there must be at least one."""
         self._keep()
         return Support.join(self._kept)
 
@@ -237,7 +262,7 @@ class Sampled:
 
 
 class RuleKernels(Protocol):
-    """Of `engine.kernels`, those that do what is here."""
+    """The functions of `engine.kernels` that replace functions of this module."""
 
     def probs(self, logits: Tensor, temperature: float, top_k: int) -> Tensor: ...
 
@@ -258,8 +283,10 @@ class RuleKernels(Protocol):
 
 @cache
 def rule_kernels(device: torch.device) -> RuleKernels | None:
-    """Those of a device, where their distributions are PyTorch's; None on a processor, and with a
-    warning where a kernel raises or differs."""
+    """Return a device's kernels if they give PyTorch's distributions, else None.
+
+    A CPU has none. Where a kernel raises or differs, a warning says so.
+    """
     if device.type != "cuda":
         return None
     try:
@@ -275,7 +302,7 @@ def rule_kernels(device: torch.device) -> RuleKernels | None:
 
 
 def _compare_kernels(kernels: RuleKernels, device: torch.device, codes: int) -> None:
-    """Raises ValueError for a kernel that differs from PyTorch's code on the processor."""
+    """Raise ValueError where a kernel differs from PyTorch's code on the CPU."""
     some = torch.Generator().manual_seed(0)
     logits = 4 * torch.randn(2, 4, codes, generator=some)
     u = torch.rand(4, generator=some, dtype=torch.float64)

@@ -1,4 +1,4 @@
-"""95% intervals: Student's t of a mean, Wilson's score interval of a share."""
+"""95% intervals: Student's t for a mean, Wilson's score interval for a share."""
 
 from __future__ import annotations
 
@@ -30,8 +30,11 @@ _T = (
 
 
 def student(freedom: int) -> float:
-    """The two-sided 95% point of Student's t, to 1e-4: from a table, and beyond it from the
-    expansion in the normal's (Abramowitz & Stegun 26.7.5)."""
+    """Return the two-sided 95% point of Student's t, to 1e-4.
+
+    It comes from a table, and beyond the table from the expansion in the normal's point (Abramowitz
+    & Stegun 26.7.5).
+    """
     if freedom <= len(_T):
         return _T[freedom - 1]
     z, n = NORMAL, freedom
@@ -44,7 +47,7 @@ def student(freedom: int) -> float:
 
 
 def mean(values: Sequence[float]) -> dict[str, float]:
-    """Mean and the half-width of its interval, which a single value does not have."""
+    """Return the mean and the half-width of its interval; a single value has no half-width."""
     n, found = len(values), {"mean": round(statistics.fmean(values), 4)}
     if n > 1:
         spread = student(n - 1) * statistics.stdev(values) / math.sqrt(n)
@@ -53,14 +56,13 @@ def mean(values: Sequence[float]) -> dict[str, float]:
 
 
 def mean_text(estimate: Mapping[str, float]) -> str:
-    """What `mean` found, as text."""
+    """Return the result of `mean` as text."""
     known = f" ± {estimate['plus_minus']:.2f}" if "plus_minus" in estimate else ""
     return f"{estimate['mean']:.2f}{known}"
 
 
 def wilson(right: np.ndarray, trials: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Lower and upper end of the score interval of each share right / trials; NaN where trials
-    is."""
+    """Return both ends of the score interval of each share right / trials, NaN for NaN."""
     share, z2 = right / trials, NORMAL**2
     middle = (share + z2 / (2 * trials)) / (1 + z2 / trials)
     half = NORMAL / (1 + z2 / trials) * np.sqrt(share * (1 - share) / trials + z2 / (4 * trials**2))

@@ -1,7 +1,7 @@
 """Keyed randomness: every random number is a function of (seed, position, purpose, draw) alone.
 
 The generator is Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC
-2011), counter based and exact in integers, so a seed means the same on every device.
+2011). It is counter based and exact in integers, so a seed means the same on every device.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _DRAWS, _POSITIONS = 8, 48  # uniforms computed ahead: for how many draws, and p
 
 
 class Purpose(IntEnum):
-    """What a number is drawn for: a part of its key."""
+    """The purpose of a random number, which is part of its key."""
 
     NOISE = 0  # the Gumbel noise that vanilla AR, fixed-point iteration and SCD share
     VERIFY = 1  # acceptance, residual samples, redrawn drafts
@@ -28,8 +28,10 @@ class Purpose(IntEnum):
 
 
 def philox(counter: Tensor, key: tuple[int, int]) -> Tensor:
-    """Counters int64 [4, ...], each entry below 2**32, and a key of two such numbers, to random
-    words of the same shape."""
+    """Turn counters, int64 [4, ...], into random words of the same shape.
+
+    Each entry is below 2**32, and so are both numbers of the key.
+    """
     c0, c1, c2, c3 = counter
     k0, k1 = key
     for _ in range(10):
@@ -42,8 +44,11 @@ def philox(counter: Tensor, key: tuple[int, int]) -> Tensor:
 
 
 class Noise:
-    """The random numbers of one image. `stride`: a reader goes on for so many positions at most,
-    from a multiple of it: nothing is computed ahead beyond that."""
+    """The random numbers of one image.
+
+    `stride` is the largest number of positions that a reader goes through from a multiple of it;
+    nothing is computed further ahead.
+    """
 
     def __init__(self, seed: int, device: torch.device, stride: int = _BLOCK) -> None:
         self.key, self.device = (seed & _MASK, seed >> 32 & _MASK), device
@@ -54,18 +59,21 @@ class Noise:
         self._seed, self._branches = seed, dict[int, Noise]()
 
     def branch(self, number: int) -> Noise:
-        """The same numbers, for a reader of its own: what was computed ahead is for one that goes
-        on from position to position."""
+        """Return the same numbers for another reader.
+
+        Numbers are computed ahead for one reader that goes from position to position.
+        """
         if number not in self._branches:
             self._branches[number] = Noise(self._seed, self.device, self._stride)
         return self._branches[number]
 
     def uniform(self, purpose: Purpose, start: int, rows: int, draw: int, count: int) -> Tensor:
-        """[rows, count] numbers strictly between 0 and 1 of positions start, start + 1, ..:
-        float64, with 52 random bits each, so that a sample of 65,536 tokens is as exact as their
-        probabilities.
+        """Return numbers strictly between 0 and 1 for positions start, start + 1, .. [rows, count].
 
-        Computed for many draws and positions together, because one costs as much as a block."""
+        They are float64 with 52 random bits, so that a sample of 65,536 tokens is as exact as their
+        probabilities. They are computed for many draws and positions together, because one number
+        costs as much as a block.
+        """
         first, position, table = self._ahead.get((purpose, count), (draw, start, None))
         at, offset = draw - first, start - position
         if table is None or not (0 <= at < _DRAWS and 0 <= offset <= table.shape[1] - rows):
@@ -75,7 +83,7 @@ class Noise:
         return table[at, offset : offset + rows]
 
     def _table(self, purpose: Purpose, start: int, rows: int, draw: int, count: int) -> Tensor:
-        """[_DRAWS, rows, count] numbers of `uniform`, from draw `draw` on."""
+        """Return the numbers of `uniform` from draw `draw` on [_DRAWS, rows, count]."""
         words = self._words(
             purpose,
             torch.arange(start, start + rows, device=self.device),
@@ -86,7 +94,7 @@ class Noise:
         return ((high << 20 | low >> 12).double() + 0.5) * 2.0**-52
 
     def _words(self, purpose: Purpose, positions: Tensor, draws: Tensor, count: int) -> Tensor:
-        """Random words below 2**32, int64 [D, P, count], of positions [P] and draws [D, 1]."""
+        """Return words below 2**32 for positions [P] and draws [D, 1], int64 [D, P, count]."""
         blocks = -(-count // 4)
         shape = (4, len(draws), len(positions), blocks)
         counter = torch.empty(shape, dtype=torch.int64, device=self.device)
@@ -95,9 +103,10 @@ class Noise:
         return philox(counter, self.key).movedim(0, -1).flatten(2)[..., :count]
 
     def gumbel(self, start: int, count: int, codes: int) -> Tensor:
-        """Standard Gumbel noise [count, codes] of positions start, start + 1, .., the same at every
-        call, float32. Computed in blocks of positions, because one costs as much as a block; blocks
-        before `start` are dropped.
+        """Return standard Gumbel noise for positions start, start + 1, .., float32 [count, codes].
+
+        The noise is the same at every call. It is computed in blocks of positions, because one
+        position costs as much as a block; blocks before `start` are dropped.
 
         G = -log(-log(1 - v)) is finest where v is small, which is where G is large: a token of
         probability 1e-9 wins as often as it should.

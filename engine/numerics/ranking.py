@@ -1,4 +1,4 @@
-"""The order of a stable sort, without sorting: a `topk` of keys gives the part that is needed."""
+"""The order of a stable sort without sorting: a `topk` of keys gives the part that is needed."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ NO_RANK = 1 << 62  # beyond all keys; its index is 0
 
 
 def rank_keys(values: Tensor) -> Tensor:
-    """int64 keys of values [.., V], none negative, V at most 2^20, that order each row as a stable
-    sort does: by value, equal values by index. No two keys of a row are equal."""
+    """Return int64 keys of values [.., V] that order each row as a stable sort does.
+
+    The order is by value, and by index for equal values, so that no two keys of a row are equal.
+    Values must not be negative, and V is at most 2^20.
+    """
     # Bits of floats that are not negative are in the floats' own order.
     order = values.float().contiguous().view(torch.int32).long()
     index = torch.arange(values.shape[-1], device=values.device)
@@ -19,5 +22,5 @@ def rank_keys(values: Tensor) -> Tensor:
 
 
 def ranked_index(keys: Tensor) -> Tensor:
-    """The index in each key."""
+    """Return the index in each key."""
     return keys & ((1 << BITS) - 1)

@@ -1,4 +1,4 @@
-"""A race: what is asked for (`request`), and how it runs (`runner`)."""
+"""A race: the request (`request`) and its run (`runner`)."""
 
 from engine.race.request import Lane, RaceRequest
 from engine.race.runner import Race

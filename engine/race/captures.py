@@ -1,5 +1,7 @@
-"""Whether a lane's steps can be captured as CUDA graphs here, tried before anybody races: a few
-steps are run one by one, captured and replayed, and what they record must be the same."""
+"""Tries whether a lane's steps can be captured as CUDA graphs, before anybody races.
+
+A few steps run one by one, captured and replayed; what they record must be the same.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,12 @@ SLACK = 2**20  # bytes by which one race may take more than the one before
 
 
 def try_captures(model: ImageModel) -> None:
-    """Notes in `model.captures` the decoders that run without graphs on this model, and why: what
-    capturing or replaying raises, a step that is recorded otherwise, or memory that grows from race
-    to race. Runs each with its own settings, on the thread that will race. Decoders that fill in
-    are tried where the model fills in any cell."""
+    """Note in `model.captures` the decoders that run without graphs on this model, and why.
+
+    The reasons are an error while capturing or replaying, a step that is recorded differently, or
+    memory that grows from race to race. Runs each decoder with its own settings, on the thread that
+    will race. Decoders that fill in are tried where the model fills in any cell.
+    """
     if model.captures is None:
         return
     for name, kind in DECODERS.items():
@@ -47,7 +51,10 @@ def try_captures(model: ImageModel) -> None:
 def launched(
     model: ImageModel, captures: Captures | None, *, static: bool | None = None
 ) -> Iterator[None]:
-    """With other graphs, or none, and with static shapes or not, where that is said."""
+    """Give the model other captures, or none, within a `with` block.
+
+    `static` sets static shapes, too, if it is not None.
+    """
     changed: dict[str, object] = {"captures": captures}
     if static is not None:
         changed["static"] = static
@@ -65,7 +72,7 @@ def _lower_half(grid: tuple[int, int]) -> Infilling:
 
 
 def _fault(decoder: WindowDecoder) -> str | None:
-    """What is wrong with a lane's graphs, if anything is."""
+    """Return what is wrong with a lane's graphs, or None."""
     model = decoder.model
     try:
         with launched(model, None):
@@ -92,7 +99,7 @@ def _fault(decoder: WindowDecoder) -> str | None:
 
 @torch.inference_mode()
 def _steps(decoder: WindowDecoder) -> list[object]:
-    """What the first steps of a picture record."""
+    """Return what the first steps of a picture record."""
     steps = decoder.steps(PROMPT, 0)
     try:
         return recorded(list(itertools.islice(steps, STEPS)))
@@ -101,5 +108,5 @@ def _steps(decoder: WindowDecoder) -> list[object]:
 
 
 def allocated(device: torch.device) -> int:
-    """Bytes of tensors on a CUDA device; 0 on another."""
+    """Return the bytes of tensors on a CUDA device; 0 on other devices."""
     return torch.cuda.memory_allocated(device) if device.type == "cuda" else 0

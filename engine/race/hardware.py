@@ -1,4 +1,4 @@
-"""The machine's description, which goes with every measured figure."""
+"""The machine's description, which accompanies every measured figure."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from engine.models.base import ImageModel
 
 
 def machine_of(model: ImageModel) -> str:
-    """The `device_name` of a model's device, what runs its layers where that is not PyTorch, and
-    whether its steps are CUDA graphs."""
+    """Describe a model's device, its runtime if not PyTorch, and whether steps are CUDA graphs."""
     return ", ".join(filter(None, (device_name(model.device), model.runtime, _graphs(model))))
 
 
@@ -29,7 +28,7 @@ def _graphs(model: ImageModel) -> str:
 
 
 def device_name(device: torch.device) -> str:
-    """One line: the device, its cores or memory, and torch's version."""
+    """Return one line with the device, its cores or memory, and torch's version."""
     if device.type == "cuda":
         properties = torch.cuda.get_device_properties(device)
         return (
@@ -44,8 +43,11 @@ def device_name(device: torch.device) -> str:
 
 
 def is_of_this_machine(name: str) -> bool:
-    """Whether a `device_name` may be of this machine: of its processor, or of a GPU that this
-    process uses. The threads and the version of torch do not matter."""
+    """Return whether a `device_name` may belong to this machine.
+
+    It does if it names the machine's processor, or a GPU that this process uses. The number of
+    threads and the version of torch do not matter.
+    """
     devices = [torch.device("cpu")]
     if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         devices += [torch.device("cuda", i) for i in range(torch.cuda.device_count())]
@@ -53,7 +55,7 @@ def is_of_this_machine(name: str) -> bool:
 
 
 def _hardware(name: str) -> list[str]:
-    """A device's name, and its cores or memory."""
+    """Return a device's name, and its cores or memory."""
     return name.split(", ")[:2]
 
 

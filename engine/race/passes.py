@@ -1,4 +1,4 @@
-"""What a pass of a public model takes on this machine's processor, before any weight is read."""
+"""The time of a public model's pass on this machine's processor, measured without its weights."""
 
 from __future__ import annotations
 
@@ -23,9 +23,12 @@ _HEAD = 64  # channels of a head of attention
 
 
 def pass_seconds(card: ModelCard, dtype: torch.dtype, rows: int) -> float:
-    """Seconds of a pass over a window of `rows` tokens, guided and not, half way through a picture:
-    those of a few layers as wide as the model's, for its layers and its head by their weights.
-    Sampling and the decoder's own work are left out."""
+    """Return the seconds of a pass over a window of `rows` tokens, half way through a picture.
+
+    The pass includes the rows of guidance. The time is extrapolated from a few layers as wide as
+    the model's to all its layers and its head, by their weights. Sampling and the decoder's own
+    work are left out.
+    """
     width = _HEAD * round(math.sqrt(card.layers / card.depth / 12) / _HEAD)
     timed = _seconds_a_weight(
         dtype, min(width, _WIDEST), card.inputs * rows, card.inputs * card.length // 2
@@ -34,8 +37,10 @@ def pass_seconds(card: ModelCard, dtype: torch.dtype, rows: int) -> float:
 
 
 def lane_seconds(card: ModelCard, dtype: torch.dtype, lane: Lane) -> float:
-    """Seconds that a lane takes if each of its passes commits one token: all that vanilla AR's
-    take, and the most that another lane's can."""
+    """Return the seconds of a lane whose passes commit one token each.
+
+    These are all of vanilla AR's seconds, and an upper bound for other lanes.
+    """
     rows = getattr(lane.settings, "window", 1)
     if lane.decoder == ParallelRows.name:  # a window in each of as many rows of the picture
         rows *= min(card.grid[0], MAX_ROWS // rows)
@@ -44,8 +49,11 @@ def lane_seconds(card: ModelCard, dtype: torch.dtype, lane: Lane) -> float:
 
 @functools.cache
 def _seconds_a_weight(dtype: torch.dtype, width: int, rows: int, before: int) -> float:
-    """Of layers of this width: 4 matrices of width x width for attention, and 8 for what is behind
-    it. `before`: slots of the cache in use."""
+    """Return the seconds for each weight of layers of this width.
+
+    A layer has 4 matrices of width x width for attention, and 8 after it. `before` is the number of
+    cache slots in use.
+    """
     weights = 12 * width**2
     config = LlamaConfig(
         vocab_size=1,

@@ -1,5 +1,7 @@
-"""A lane's rejected drafts, verified again by a relaxed rule on the distributions and uniform
-numbers that they were rejected with."""
+"""Verifies a lane's rejected drafts again by a relaxed rule.
+
+The rule gets the distributions and uniform numbers with which they were rejected.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +29,11 @@ ROUNDING = 1e-3  # less than this missing from a distribution is rounding
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Of `rejections` rejected drafts, `accepted` would have passed; None where the trace does not
-    say what the model's codes look like. `positions` are the sequence positions of those."""
+    """How many of the `rejections` rejected drafts the rule would have `accepted`.
+
+    It is None where the trace does not contain the codebook. `positions` are the sequence positions
+    of the accepted ones.
+    """
 
     rejections: int
     accepted: int | None
@@ -36,15 +41,16 @@ class Tally:
 
 
 def rejudge(trace: Trace, lane: int, rule: str, settings: Settings) -> Tally:
-    """Verifies the first rejection of every step of a lane by `rule`, "gsd" or "lantern", with its
-    settings; no forward pass.
+    """Verify the first rejection of every step of a lane by `rule`, "gsd" or "lantern".
 
-    The distributions are those recorded, rounded as a trace's file stores them, so that a race and
-    its file give the same answers: all of p and q where no more than 512 tokens had any
-    probability. What larger ones leave out is spread evenly over the other tokens. The draft passes
-    if the uniform number drawn for it lies below the rule's acceptance probability, by the
-    decoders' own functions. Raises SettingError for an unknown rule, the settings of another one, a
-    lane that is not there, and a trace that is too large.
+    It needs no forward pass. The distributions are the recorded ones, rounded as a trace's file
+    stores them, so that a race and its file give the same answers. They hold all of p and q where
+    at most 512 tokens have a probability; larger ones spread the rest evenly over the other tokens.
+    A draft passes if its uniform number is below the rule's acceptance probability, which the
+    decoders' own functions compute.
+
+    Raises SettingError for an unknown rule, another rule's settings, a missing lane, and a trace
+    that is too large.
     """
     if rule not in _RULES or not isinstance(settings, _RULES[rule][0]):
         raise SettingError(
@@ -75,7 +81,7 @@ def rejudge(trace: Trace, lane: int, rule: str, settings: Settings) -> Tally:
 
 
 def _dense(rejections: np.ndarray, name: str, codes: int) -> Tensor:
-    """p or q of each rejection, [N, V]."""
+    """Return p or q of each rejection [N, V]."""
     known = rejections["tokens"] != NONE
     values = np.where(known, rejections[name], 0)
     missing, others = 1 - values.sum(-1), codes - known.sum(-1)

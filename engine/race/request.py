@@ -1,5 +1,8 @@
-"""RaceRequest: what to race, as the form, links, the API, the ZeroGPU worker and the command line
-ask for it; lanes as text, and their short names."""
+"""RaceRequest: what to race.
+
+The form, links, the API, ZeroGPU's worker and the commands all use it. This module also reads and
+writes lanes as text, and names them.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +29,10 @@ _NUMBER = re.compile(r"-?[0-9]{1,20}(\.[0-9]{0,20})?(e[-+]?[0-9]{1,3})?")
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """One decoder in a race, with its settings (by default the decoder's own). Raises SettingError
-    for an unknown decoder, or the settings of another one."""
+    """One decoder in a race with its settings, by default the decoder's own.
+
+    Raises SettingError for an unknown decoder, or for another decoder's settings.
+    """
 
     decoder: str
     settings: Settings = field(default=None)  # type: ignore[assignment]
@@ -40,15 +45,17 @@ class Lane:
             raise SettingError(f"These are not settings of {self.decoder}: {self.settings!r}")
 
     def plain(self) -> TraceLane:
-        """The lane as a trace's header has it."""
+        """Return the lane as a trace's header has it."""
         return TraceLane(self.decoder, dataclasses.asdict(self.settings))
 
 
 @dataclass(frozen=True, slots=True)
 class RaceRequest:
-    """One race: lanes over one model, prompt and seed, all with the same sampling; over a whole
-    picture, or the masked cells of an infilling. Raises SettingError where it cannot be run,
-    whatever the model."""
+    """One race: lanes over one model, prompt and seed, all with the same sampling.
+
+    It draws a whole picture, or the masked cells of an infilling. Raises SettingError where no
+    model could run it.
+    """
 
     prompt: str
     seed: int
@@ -90,8 +97,10 @@ def group_title(group: str) -> str:
 
 
 def build_settings(group: str, values: Mapping[str, Any]) -> Any:
-    """A group's settings from its knobs' values: Sampling, or the decoder's Settings. Raises
-    SettingError with the group's title."""
+    """Return a group's settings from its knobs' values: Sampling, or a decoder's Settings.
+
+    Raises SettingError with the group's title.
+    """
     kind = Sampling if group == SAMPLING else DECODERS[group].Settings
     try:
         return kind(**values)
@@ -102,15 +111,17 @@ def build_settings(group: str, values: Mapping[str, Any]) -> Any:
 
 
 def reject_withdrawn(group: str, knob: str) -> None:
-    """Raises SettingError for a setting that the group no longer has, with what to do instead."""
+    """Raise SettingError for a setting that the group no longer has, and say what to do instead."""
     old = GROUPS.get(group, Settings).withdrawn.get(knob)
     if old is not None:
         raise SettingError(f"{group_title(group)} has no setting {knob} any more: {old.instead}")
 
 
 def parse_value(default: Any, text: str) -> Any:
-    """A knob's value from text, of the type of its default. Text of another type stays text: the
-    settings reject it, and say what they accept."""
+    """Return a knob's value from text, with the type of its default.
+
+    Text of another type stays text; the settings reject it and say what they accept.
+    """
     if isinstance(default, bool):
         return {"true": True, "false": False}.get(text, text)
     if isinstance(default, str) or not _NUMBER.fullmatch(text):
@@ -119,16 +130,18 @@ def parse_value(default: Any, text: str) -> Any:
 
 
 def format_value(value: Any) -> str:
-    """The inverse of `parse_value`."""
+    """Return a value as the text that `parse_value` reads."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def parse_lane(
     text: str, others: Mapping[str, str] | None = None, offered: Sequence[str] = tuple(DECODERS)
 ) -> Lane:
-    """A lane from "sjd" or "sjd:window=32;init=horizontal repeat". `others` are texts of knobs that
-    hold where this one says nothing. Raises SettingError, of an unknown decoder with the names of
-    those that are `offered`."""
+    """Return a lane from "sjd" or "sjd:window=32;init=horizontal repeat".
+
+    `others` are texts of knobs that apply where `text` does not set them. Raises SettingError; for
+    an unknown decoder it lists the names that are `offered`.
+    """
     name, _, rest = text.partition(":")
     defaults = {knob: default for knob, _, default in knobs(_decoder(name, offered).Settings)}
     values: dict[str, Any] = {}
@@ -147,15 +160,21 @@ def parse_lane(
 
 
 def format_lane(lane: TraceLane) -> str:
-    """The inverse of `parse_lane`; knobs only where they differ from their defaults. An old trace's
-    lane may have a withdrawn setting, which `parse_lane` then rejects."""
+    """Return a lane as the text that `parse_lane` reads.
+
+    The text has only the knobs that differ from their defaults. An old trace's lane may have a
+    withdrawn setting, which `parse_lane` rejects.
+    """
     changed = ";".join(f"{k}={format_value(value)}" for k, value in _changed_knobs(lane).items())
     return f"{lane.decoder}:{changed}" if changed else lane.decoder
 
 
 def lane_names(lanes: Sequence[TraceLane]) -> list[str]:
-    """The short name of each lane of a race: its decoder's title and the knobs that differ from
-    their defaults ("GSD G=50"), and its number where other lanes share that."""
+    """Return the short name of each lane of a race.
+
+    It is the decoder's title with the knobs that differ from their defaults ("GSD G=50"), and a
+    number where other lanes have the same.
+    """
     names = []
     for lane in lanes:
         knobs = (
@@ -167,9 +186,11 @@ def lane_names(lanes: Sequence[TraceLane]) -> list[str]:
 
 
 def rule_of(lane: TraceLane) -> str:
-    """What tests a lane's drafts: "block" (engine/decoders/block.py), "typical" (Relaxed SJD's), or
-    the decoder's own rule, by its name; "outside" of a decoder from outside, whose rule is not
-    known."""
+    """Return which rule tests a lane's drafts.
+
+    It is "block" (engine/decoders/block.py), "typical" (Relaxed SJD's), the decoder's name for its
+    own rule, or "outside" for a decoder from outside, whose rule is unknown.
+    """
     if lane.decoder not in BUILT_IN:
         return "outside"
     if lane.settings.get("verification") == "block":

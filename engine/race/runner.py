@@ -1,7 +1,7 @@
 """Race: runs a request's lanes by turns on the device, on an honest clock.
 
-The next lane to step is always the one whose clock is furthest behind: at every instant the frames
-show a true race, at whatever speed the machine manages. engine/clock.py says what a clock counts.
+The next step always belongs to the lane with the smallest clock. At every instant the frames
+therefore show a true race, however fast the machine is. engine/clock.py says what a clock counts.
 """
 
 from __future__ import annotations
@@ -27,14 +27,18 @@ log = logging.getLogger(__name__)
 
 
 class Race:
-    """An iterator of frames. `stop()` ends it after the step in progress; closing the iterator ends
-    it at once. Either way the slots are given back. A lane that raises has failed, and the others
-    go on."""
+    """An iterator of a race's frames.
+
+    `stop()` ends it after the step in progress; closing the iterator ends it at once. Both release
+    the slots. A lane that raises has failed, and the others go on.
+    """
 
     def __init__(self, model: ImageModel, request: RaceRequest) -> None:
-        """`model` is the one that `request` names. Raises SettingError as `planned` does,
-        where the sampling does not fit the model's pictures, where the model cannot take the
-        prompt, and where the lanes do not fit on the device."""
+        """Prepare the lanes; `model` is the one that `request` names.
+
+        Raises SettingError as `planned` does, where the sampling does not fit the model's pictures,
+        where the model cannot take the prompt, and where the lanes do not fit on the device.
+        """
         request.sampling.check(model.plan.length)
         model.check_prompt(request.prompt)
         if isinstance(model, BodyModel) and model.card:
@@ -77,12 +81,12 @@ class Race:
         )
 
     def trace(self, frames: Sequence[Frame]) -> Trace:
-        """The trace of what it has yielded."""
+        """Return the trace of the frames that it has yielded."""
         codebook = self.model.codebook.float().cpu().numpy().astype("<f4").tobytes()
         return Trace(self.header, tuple(frames), codebook)
 
     def stop(self) -> None:
-        """Ends the race after the step in progress; may be called from any thread."""
+        """End the race after the step in progress; any thread may call this."""
         self._stopped = True
 
     def __iter__(self) -> Generator[Frame, None, None]:

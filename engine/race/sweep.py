@@ -1,4 +1,4 @@
-"""A sweep: one decoder as the lanes of a race, with other values of one knob."""
+"""A sweep: one decoder as the lanes of a race, with different values of one knob."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engine.trace import MAX_LANES
 
 
 def swept_knobs(lane: Lane) -> list[str]:
-    """The knobs of a lane that are numbers, in their settings' order."""
+    """Return the knobs of a lane that are numbers, in their settings' order."""
     return [
         name
         for name, _, default in knobs(type(lane.settings))
@@ -21,8 +21,10 @@ def swept_knobs(lane: Lane) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """The lane `base` with each of `values` of its `knob`, ascending. Raises SettingError where
-    there is no such knob, or no such values."""
+    """The lane `base` with each of `values` of its `knob`, ascending.
+
+    Raises SettingError where there is no such knob, or where a value is not allowed.
+    """
 
     base: Lane
     knob: str

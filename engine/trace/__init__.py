@@ -1,5 +1,4 @@
-"""Traces: the step table, the file that holds one, and figures from it. Needs neither torch nor a
-model."""
+"""Traces: the step table, the file that holds one, and figures. Needs neither torch nor a model."""
 
 from engine.trace.file import (
     MAX_BYTES,

@@ -1,5 +1,6 @@
-"""Checks of a step table that anyone may have written: that its numbers are such as a race can
-leave. They come in this order; what a later one takes for granted, an earlier one has checked.
+"""Checks a step table that anyone may have written: could a race have left these numbers?
+
+The checks run in the order of this file. Each may rely on those before it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _FLOATS = {"groups": ("p", "q"), "rejections": ("uniform", "p", "q")}
 
 
 def check_step_rows(table: StepTable, length: int, rejections: int) -> None:
-    """That the steps fit `length` positions, and how many rows the other tables have."""
+    """Check that the steps fit `length` positions, and how many rows the other tables have."""
     steps = table.steps
     if (steps["positions"] < 1).any() or table.first[-1] != len(table.positions):
         raise PackingError("its steps do not add up to its positions")
@@ -36,8 +37,10 @@ def check_step_rows(table: StepTable, length: int, rejections: int) -> None:
 
 
 def _check_places(table: StepTable, length: int) -> None:
-    """That each row of `positions` has its own position, which no step touches twice, and none once
-    it is committed."""
+    """Check that each row of `positions` has its own position.
+
+    No step may touch a position twice, nor touch one that is committed.
+    """
     if len(table.places) != len(table.positions):
         raise PackingError("its places do not add up to its positions")
     position = table.position
@@ -52,7 +55,7 @@ def _check_places(table: StepTable, length: int) -> None:
 
 
 def check_refs(table: StepTable) -> None:
-    """That each row of `positions` refers to rows that there are."""
+    """Check that each row of `positions` refers to existing rows."""
     if (table.positions["refs"] & 8).any():
         raise PackingError("a position refers to what there is not")
     if (table.earlier[table.source == Source.BEFORE] < 0).any():
@@ -68,7 +71,10 @@ def check_refs(table: StepTable) -> None:
 
 
 def check_positions(table: StepTable, cells: np.ndarray, codes: int) -> None:
-    """The rows of `positions`: `cells` as in the trace's header, `codes` in the vocabulary."""
+    """Check the rows of `positions`.
+
+    `cells` are as in the trace's header; `codes` is the size of the vocabulary.
+    """
     rows = table.positions
     forced = cells[table.position] < 0
     if (rows["token"] >= np.where(forced, MAX_TOKEN, codes)).any():
@@ -88,7 +94,7 @@ def check_positions(table: StepTable, cells: np.ndarray, codes: int) -> None:
 
 
 def check_details(table: StepTable, codes: int) -> None:
-    """The rows that those of `positions` refer to."""
+    """Check the rows that those of `positions` refer to."""
     arrays, rejected = table.arrays(), table.rejections["tokens"]
     _check_top(table.distributions, codes)
     _check_tokens(table.groups["neighbours"], codes)
@@ -118,7 +124,7 @@ def _check_top(rows: np.ndarray, codes: int) -> None:
 
 
 def _check_tokens(tokens: np.ndarray, codes: int) -> None:
-    """Lists of tokens that end with NONE."""
+    """Check lists of tokens, which end with NONE."""
     known = tokens != NONE
     if (tokens[known] >= codes).any():
         raise PackingError("a token lies outside the vocabulary")

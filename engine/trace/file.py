@@ -1,9 +1,9 @@
-"""Trace: a race as a file, from which the board can be redrawn without the model.
+"""Trace: a race as a file, from which the board can be drawn again without the model.
 
-JSON: a header, then for every lane its step table (compressed rows in base64), and the order in
-which the lanes moved. A trace is read from anyone: sizes, types and ranges are checked before
-anything is built, nothing is unpickled, and neither torch nor a model is needed. Whether a decoder
-is known here, and its settings are valid, is checked where it is drawn (RecordedRace).
+The file is JSON: a header, each lane's step table (compressed rows in base64), and the order in
+which the lanes moved. It may come from anyone: sizes, types and ranges are checked before anything
+is built, nothing is unpickled, and neither torch nor a model is needed. RecordedRace checks whether
+a decoder is known here and its settings are valid, when it draws the race.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ MAX_NAME, MAX_SETTINGS = 200, 50
 
 
 class TraceError(ValueError):
-    """A file that is no trace, or a damaged one; the message is fit to be shown to a visitor."""
+    """The file is not a trace, or it is damaged; the message may be shown to a visitor."""
 
 
 class LaneState(StrEnum):
@@ -62,11 +62,10 @@ class LaneState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One event of a race, in the order in which the lanes moved: lane `lane` made `step`, or
-    changed its state.
+    """One event of a race, in the order in which the lanes moved.
 
-    `step` is None when only the state changed (started, failed, stopped). `error` says in words
-    what went wrong.
+    Lane `lane` made `step`, or changed its state. `step` is None when only the state changed
+    (started, failed, stopped). `error` says in words what went wrong.
     """
 
     lane: int
@@ -82,8 +81,10 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class TraceLane:
-    """A lane of a trace: its decoder's name and its settings as plain values; `cells` as the
-    header's, where it draws them in an order of its own."""
+    """A lane of a trace: its decoder's name and its settings as plain values.
+
+    `cells` is as the header's, for a lane with an order of its own.
+    """
 
     decoder: str
     settings: dict[str, bool | int | float | str]
@@ -106,13 +107,18 @@ def _is_scalar(value: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What was raced, on what. `cells` is the grid cell, in raster order, of every sequence
-    position, -1 of one that the model's layout forces, which has none. `machine` names the device
-    the seconds were measured on; `weights` are `ImageModel.weights`, `dtype` is the name of the
-    type of number that it computed in, "" where an older file does not say. Of an infilling,
-    `cells` are the masked ones (and, where it is `below`, the forced ones between them), in the
-    order in which they were filled in; the others hold what was known. `dropped` is the detail that
-    the file of a long race leaves out."""
+    """What was raced, and on what.
+
+    Attributes:
+        cells: the grid cell, in raster order, of every sequence position; -1 for one that the
+            model's layout forces. In an infilling these are the masked cells in the order in which
+            they were filled in (with the forced positions between them where it is `below`); the
+            other cells were known.
+        machine: the device on which the seconds were measured.
+        weights: `ImageModel.weights`.
+        dtype: the type of number in which the model computed; "" where an older file does not say.
+        dropped: the detail that the file of a long race leaves out.
+    """
 
     prompt: str
     seed: int
@@ -129,12 +135,12 @@ class Header:
     dropped: tuple[Dropped, ...] = ()
 
     def cells_of(self, lane: int) -> tuple[int, ...]:
-        """The grid cell of every sequence position of a lane."""
+        """Return the grid cell of every sequence position of a lane."""
         return self.lanes[lane].cells or self.cells
 
     @property
     def stride(self) -> int:
-        """Sequence positions from one row of the grid to the next; all, where they are not rows."""
+        """Sequence positions from one row of the grid to the next; all, where there are no rows."""
         return len(self.cells) if self.infilling else len(self.cells) // self.grid[0]
 
     def __post_init__(self) -> None:
@@ -181,9 +187,11 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A race's frames in the order in which the lanes moved. `codebook` is the model's, float32 [V,
-    D] in little-endian bytes, for rules that ask which codes look alike; empty where it is not
-    known."""
+    """A race's frames in the order in which the lanes moved.
+
+    `codebook` is the model's, float32 [V, D] in little-endian bytes, for rules that ask which codes
+    look alike. It is empty where it is unknown.
+    """
 
     header: Header
     frames: tuple[Frame, ...]
@@ -196,16 +204,18 @@ class Trace:
             raise TraceError("The codebook holds what is not a number.")
 
     def steps(self, lane: int) -> list[Step]:
-        """A lane's steps, in order."""
+        """Return a lane's steps, in order."""
         return [frame.step for frame in self.frames if frame.lane == lane and frame.step]
 
     def table(self, lane: int) -> StepTable:
-        """A lane's steps as one table."""
+        """Return a lane's steps as one table."""
         return StepTable.join([step.rows for step in self.steps(lane)])
 
     def tokens(self, lane: int) -> np.ndarray:
-        """The tokens [h * w] of a lane's picture by grid cell, -1 where none is committed; those of
-        an infilling's known cells among them."""
+        """Return the tokens of a lane's picture by grid cell [h * w].
+
+        The known cells of an infilling are included. A cell without a committed token has -1.
+        """
         header, table = self.header, self.table(lane)
         cells, size = np.array(header.cells_of(lane)), header.grid[0] * header.grid[1]
         tokens = np.array(header.infilling.known) if header.infilling else np.full(size, -1)
@@ -214,8 +224,11 @@ class Trace:
         return tokens
 
     def dumps(self) -> str:
-        """The file's text, which `loads` takes however long the race was: what it would be too long
-        with is left out, as `header.dropped` then says."""
+        """Return the file's text.
+
+        `loads` reads it however long the race was: a text that would be too long leaves details
+        out, and `header.dropped` lists them.
+        """
         tables = [self.table(i) for i in range(len(self.header.lanes))]
         dropped: tuple[Dropped, ...] = ()
         for further in DROP:
@@ -241,13 +254,12 @@ class Trace:
 
     @staticmethod
     def loads(text: str | bytes) -> Trace:
-        """Reads a file from anyone. Raises TraceError with a message that says what is wrong with
-        it."""
+        """Read a file from anyone. Raises TraceError, whose message says what is wrong with it."""
         return Trace.read(parse(text))
 
     @staticmethod
     def read(data: dict[str, Any]) -> Trace:
-        """From what `parse` made of a file. Raises TraceError, as `loads` does."""
+        """Return the trace of what `parse` returned. Raises TraceError, as `loads` does."""
         read_table, read = READERS[data["version"]]
         try:
             header = _header(data["header"])
@@ -274,8 +286,10 @@ class Trace:
 
 
 def parse(text: str | bytes) -> dict[str, Any]:
-    """The JSON object of a file from anyone that says it is a trace of a version that is read here.
-    Raises TraceError."""
+    """Return the JSON object of a file from anyone, if it is a trace of a supported version.
+
+    Raises TraceError.
+    """
     if len(text) > MAX_BYTES:
         raise TraceError(
             f"The file has {len(text) / 2**20:.0f} MB; a trace has at most {MAX_BYTES // 2**20}."

@@ -1,5 +1,7 @@
-"""Packing: a lane's step table as compressed texts, and back from texts that anyone may have
-written. docs/trace-format.md says what they hold."""
+"""Packing: a lane's step table as compressed texts, and back.
+
+The texts may come from anyone. docs/trace-format.md says what they hold.
+"""
 
 from __future__ import annotations
 
@@ -23,21 +25,21 @@ _TOGETHER = "top"  # of this field a row's bytes stand together: they are often 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What lanes may hold together: `bytes` are those of their rows in memory."""
+    """What several lanes may hold together; `bytes` counts their rows in memory."""
 
     steps: int
     positions: int
     bytes: int
 
     def beside(self, table: StepTable) -> Room:
-        """What is left for the other lanes."""
+        """Return what a table leaves for the other lanes."""
         taken = sum(rows.nbytes for rows in table.arrays().values())
         positions = self.positions - len(table.positions)
         return Room(self.steps - len(table), positions, self.bytes - taken)
 
 
 def pack_table(table: StepTable) -> dict[str, str]:
-    """A lane's step table, packed."""
+    """Return a lane's step table, packed."""
     stored = rejections.rounded(table)
     rows = table.arrays() | {"rejections": stored.heads, "listed": stored.listed}
     rows["positions"] = residuals.residuals(table)[table.in_sequence]
@@ -47,8 +49,11 @@ def pack_table(table: StepTable) -> dict[str, str]:
 
 
 def unpack_table(packed: dict[str, Any], cells: np.ndarray, codes: int, room: Room) -> StepTable:
-    """A lane's step table, checked: `cells` as in the trace's header, `codes` in the vocabulary.
-    Raises PackingError, also where it holds more than there is room for."""
+    """Return a lane's step table, checked.
+
+    `cells` are as in the trace's header; `codes` is the size of the vocabulary. Raises
+    PackingError, also where it holds more than there is room for.
+    """
     most = min(MAX_UNPACKED, room.bytes)
     rows = _unpacked(packed, STORED, unpack, _rows, most)
     stored = Rounded(rows.pop("rejections"), rows.pop("listed"))
@@ -70,8 +75,10 @@ def unpack_table(packed: dict[str, Any], cells: np.ndarray, codes: int, room: Ro
 
 
 def unpack_table_4(packed: dict[str, Any], cells: np.ndarray, codes: int, room: Room) -> StepTable:
-    """As `unpack_table`, of a file of version 4: its texts hold the rows of DTYPES as they are,
-    transposed, in zlib streams."""
+    """Return a lane's step table from a file of version 4.
+
+    There the texts hold the rows of DTYPES as they are, transposed, in zlib streams.
+    """
     most = min(MAX_UNPACKED, room.bytes)
     rows = _unpacked(packed, DTYPES, unpack_zlib, _transposed, most)
     _check_size(rows, room)
@@ -90,7 +97,11 @@ def _unpacked(
     read: Callable[[np.ndarray, np.dtype], np.ndarray],
     room: int,
 ) -> dict[str, np.ndarray]:
-    """The rows of each table, which `read` makes of their bytes [width, N], of `room` together."""
+    """Return the rows of each table.
+
+    `read` makes the rows of a table from its bytes [width, N]. All tables together may take `room`
+    bytes.
+    """
     rows = {}
     for name, dtype in dtypes.items():
         # The oldest traces have no prices, and few lanes have places.
@@ -110,7 +121,7 @@ def _check_size(rows: dict[str, np.ndarray], room: Room) -> None:
 
 
 def _check_heads(stored: Rounded, room: int) -> None:
-    """Before as many rows are made as they say, in so many bytes, and scales of their numbers."""
+    """Check the counts and scales of rejections before rows are made from them."""
     counts = stored.heads["count"]
     if len(counts) * DTYPES["rejections"].itemsize > room:
         raise PackingError("it holds more than a race can leave")
@@ -122,7 +133,7 @@ def _check_heads(stored: Rounded, room: int) -> None:
 
 
 def _bytes(rows: np.ndarray) -> bytes:
-    """All first bytes of the rows, then all second ones, and so on; _TOGETHER row by row."""
+    """Return all first bytes of the rows, then all second ones, and so on; _TOGETHER row by row."""
     columns = rows.view("u1").reshape(len(rows), rows.itemsize).T.copy()
     together = _together(columns, rows.dtype)
     together[:] = together.T.reshape(together.shape)
@@ -130,7 +141,7 @@ def _bytes(rows: np.ndarray) -> bytes:
 
 
 def _rows(columns: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """The rows from what `_bytes` made of them [width, N]."""
+    """Return the rows from the result of `_bytes` [width, N]."""
     columns = columns.copy()
     together = _together(columns, dtype)
     together[:] = together.reshape(together.shape[::-1]).T
@@ -138,7 +149,7 @@ def _rows(columns: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 
 def _together(columns: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """A view of the bytes of _TOGETHER, where the rows have such a field."""
+    """Return a view of the bytes of _TOGETHER, where the rows have such a field."""
     if not dtype.fields or _TOGETHER not in dtype.fields:
         return columns[:0]
     kind, start, *_ = dtype.fields[_TOGETHER]

@@ -1,5 +1,6 @@
-"""The quality file: how good the pictures of several lanes were, over the same captions and seeds.
-`train.quality` measures it, `visualize.figures.quality` draws it; reading it needs neither torch
+"""The quality file: how good the pictures of several lanes are, for the same captions and seeds.
+
+`train.quality` measures it and `visualize.figures.quality` draws it. Reading it needs neither torch
 nor a model.
 """
 
@@ -18,10 +19,15 @@ from engine.settings import Sampling
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """One finished picture. `shift` is the mean of TV(p', p) over the positions at which a draft
-    was tested, 0 where none was; `log_p` its log-probability in nats under the model at the race's
-    guidance and temperature, before top-k and top-p; `cut` how many of its tokens those two leave
-    out; `right` whether every thing of the caption is in its place, None without a judge."""
+    """One finished picture.
+
+    Attributes:
+        shift: mean of TV(p', p) over the positions at which a draft was tested; 0 where none was.
+        log_p: its log-probability in nats under the model, at the race's guidance and temperature,
+            before top-k and top-p.
+        cut: how many of its tokens top-k and top-p leave out.
+        right: whether every thing of the caption is in its place; None without a judge.
+    """
 
     passes: int
     shift: float
@@ -32,8 +38,10 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A lane, as `engine.race.request.parse_lane` reads it, and its pictures, picture i of caption
-    i and seed i."""
+    """A lane, as `engine.race.request.parse_lane` reads it, and its pictures.
+
+    Picture i belongs to caption i and seed i.
+    """
 
     lane: str
     pictures: tuple[Picture, ...] = ()
@@ -41,8 +49,10 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """How things are recognised: the nearest of `candidates`, out of `things` that are `side`
-    pixels wide."""
+    """How things are recognised.
+
+    A thing is the nearest of `candidates`, of `things` in all; each is `side` pixels wide.
+    """
 
     candidates: int
     things: int
@@ -51,9 +61,12 @@ class Judge:
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """A measurement. `weights` are `ImageModel.weights`; `tokens` counts what is sampled of a
-    picture; `captions` says which ones. Raises ValueError where the points do not have the same
-    number of pictures."""
+    """A measurement.
+
+    `weights` are `ImageModel.weights`, `tokens` counts the sampled tokens of a picture, and
+    `captions` says which captions were used. Raises ValueError where the points have different
+    numbers of pictures.
+    """
 
     model: str
     weights: str
@@ -71,11 +84,11 @@ class Quality:
             raise ValueError("every point has a picture of every caption")
 
     def __len__(self) -> int:
-        """Pictures of each point."""
+        """Return the number of pictures of each point."""
         return len(self.points[0].pictures)
 
     def extended(self, pictures: Sequence[Picture]) -> Quality:
-        """With the next picture of each point."""
+        """Return it with the next picture of each point."""
         points = (
             Point(point.lane, (*point.pictures, picture))
             for point, picture in zip(self.points, pictures, strict=True)
@@ -83,8 +96,11 @@ class Quality:
         return dataclasses.replace(self, points=tuple(points))
 
     def continues(self, other: Quality) -> bool:
-        """Whether both measure the same in the same way, whenever and wherever they were begun: a
-        seed draws the same tokens on any machine, up to floating point."""
+        """Return whether both measure the same in the same way.
+
+        They may have begun at different times and places. A seed draws the same tokens on any
+        machine, up to floating point.
+        """
         mine, others = (
             dataclasses.replace(
                 one, machine="", date="", points=tuple(Point(p.lane) for p in one.points)
@@ -94,7 +110,7 @@ class Quality:
         return mine == others
 
     def save(self, file: Path) -> None:
-        """Replaces the file at once: it is never half written."""
+        """Replace the file atomically."""
         plain = dataclasses.asdict(self)
         for stored, point in zip(plain["points"], self.points, strict=True):
             stored["pictures"] = _columns(point.pictures)
@@ -104,7 +120,7 @@ class Quality:
 
     @staticmethod
     def load(file: Path) -> Quality:
-        """Reads what `save` wrote."""
+        """Read a file that `save` wrote."""
         plain: dict[str, Any] = json.loads(file.read_text("utf-8"))
         points = tuple(
             Point(point["lane"], tuple(map(Picture, *point["pictures"].values())))
@@ -116,6 +132,6 @@ class Quality:
 
 
 def _columns(pictures: Sequence[Picture]) -> dict[str, list[Any]]:
-    """The pictures' numbers, field by field: a third of the bytes of one object a picture."""
+    """Return the pictures' numbers by field: a third of the bytes of one object a picture."""
     names = [field.name for field in dataclasses.fields(Picture)]
     return {name: [getattr(picture, name) for picture in pictures] for name in names}

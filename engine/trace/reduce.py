@@ -1,4 +1,4 @@
-"""Traces of long races with less detail: what a file may leave out so that its reader takes it."""
+"""Traces of long races with less detail, so that their files can be read."""
 
 from __future__ import annotations
 
@@ -12,22 +12,24 @@ from engine.trace.steps import StepTable
 
 
 class Dropped(Enum):
-    """What a file leaves out, in the order in which it does."""
+    """A detail that a file leaves out; the members are in the order in which it does."""
 
     REJECTIONS = "rejections"  # the distributions behind rejected drafts: `rejections`
     DRAFTS = "drafts"  # the rows of positions that a step did not commit
 
 
 def without_rejections(table: StepTable) -> StepTable:
-    """The table with no row in `rejections`."""
+    """Return the table without rows in `rejections`."""
     steps = table.steps.copy()
     steps["rejected"] = 0
     return replace(table, steps=steps, rejections=table.rejections[:0])
 
 
 def without_drafts(table: StepTable) -> StepTable:
-    """The table with the rows of committed positions alone. None of them has an earlier one then,
-    in which its draft's distribution could stand."""
+    """Return the table with the rows of committed positions alone.
+
+    No earlier row can then hold the distribution of a position's draft.
+    """
     keep, steps = table.committed, table.steps.copy()
     steps["positions"] = steps["committed"]
     positions = table.positions[keep].copy()

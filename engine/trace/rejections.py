@@ -1,11 +1,12 @@
-"""The distributions behind rejected drafts, as a trace's file stores them: rounded, since they are
-most of a race's bytes, and to judge a draft again takes no more.
+"""The distributions of rejected drafts, as a trace's file stores them.
 
-Whether a rule accepts a draft x depends on the probability of x and tokens beside it under p, over
-that under q, which is at least q(x): steps are fractions of q(x), and p(x) and q(x) are exact. GSD
-ranks tokens by p: rounding leaves those below x below it, those above above, and equal ones equal.
-`engine.race.rejudge` judges rejections as they are stored, so that a race and its file give the
-same answers.
+They are most of a race's bytes, so they are rounded to what it takes to judge a draft again.
+
+Whether a rule accepts a draft x depends on the probability of x and its neighbours under p, divided
+by that under q, which is at least q(x). So steps are fractions of q(x), and p(x) and q(x) are
+exact. GSD ranks tokens by p; rounding keeps tokens below x below it, those above x above it, and
+equal ones equal. `engine.race.rejudge` judges rejections as they are stored, so that a race and its
+file give the same answers.
 """
 
 from __future__ import annotations
@@ -48,7 +49,10 @@ class Rounded:
 
 
 def rounded(table: StepTable) -> Rounded:
-    """The table's rejections as they are stored. Tokens whose p and q are 0 then are left out."""
+    """Return the table's rejections as they are stored.
+
+    Tokens whose p and q round to 0 are left out.
+    """
     rows = table.rejections
     known = rows["tokens"] != NONE
     drafted = known & (rows["tokens"] == _drafts(table))
@@ -69,8 +73,11 @@ def rounded(table: StepTable) -> Rounded:
 
 
 def restored(stored: Rounded, table: StepTable) -> np.ndarray:
-    """The rows of `rejections` from what is stored of them; `table` has their drafts. Their counts
-    are at most SUPPORT and add up to the rows of `listed`, their p(x) and q(x) are in 0 to 1."""
+    """Return the rows of `rejections` from what is stored of them.
+
+    `table` has their drafts. The counts must be at most SUPPORT and add up to the rows of `listed`,
+    and p(x) and q(x) must be between 0 and 1.
+    """
     heads, listed = stored.heads, stored.listed
     kept = np.arange(SUPPORT) < heads["count"][:, None]
     rows = np.zeros(len(heads), DTYPES["rejections"])
@@ -92,33 +99,35 @@ def restored(stored: Rounded, table: StepTable) -> np.ndarray:
 
 
 def as_stored(table: StepTable) -> np.ndarray:
-    """The table's rejections as they are read back from its file."""
+    """Return the table's rejections as they are read back from its file."""
     return restored(rounded(table), table)
 
 
 def _drafts(table: StepTable) -> np.ndarray:
-    """The draft x [N, 1] of each rejection."""
+    """Return the draft x of each rejection [N, 1]."""
     drafts: np.ndarray = table.positions["draft"][table.rejecting, None]
     return drafts
 
 
 def _scales(heads: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The scales of p and of q [N] of each rejection. A draft with p(x) = 0 has no rank by p: there
-    p is as coarse as q."""
+    """Return the scales of p and of q of each rejection [N].
+
+    A draft with p(x) = 0 has no rank by p; there p is as coarse as q.
+    """
     power = (np.maximum(heads["q"], LEAST).view("<u4") & _EXPONENT).view("<f4")
     q_scale = power * Q_SCALE
     return np.where(heads["p"] > 0, power * P_SCALE, q_scale), q_scale
 
 
 def _codes(values: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """The codes u2 nearest to probabilities."""
+    """Return the codes (u2) nearest to probabilities."""
     bits = (values.clip(0) + scale).view("<u4") - scale.view("<u4")
     codes: np.ndarray = (bits + (1 << _DROPPED - 1) >> _DROPPED).astype("<u2")
     return codes
 
 
 def _values(codes: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """What codes stand for, float32; exact."""
+    """Return the values of codes, float32; exact."""
     bits = (codes.astype("<u4") << _DROPPED) + scale.view("<u4")
     values: np.ndarray = bits.view("<f4") - scale
     return values

@@ -1,6 +1,6 @@
-"""Residuals: fields of `positions` as differences from what other fields, and the row that the same
-position had before, let expect; most of them are 0.
+"""Residuals: fields of `positions` as differences from their expected values; most are 0.
 
+The expected values follow from other fields and from the previous row of the same position.
 Differences are modulo 2**16, so that any row is read back as it was written.
 """
 
@@ -18,7 +18,7 @@ from engine.trace.steps import StepTable
 
 
 def residuals(table: StepTable) -> np.ndarray:
-    """The rows of `positions` with the fields of EXPECTED less what is expected of them."""
+    """Return the rows of `positions` with the fields of EXPECTED minus their expected values."""
     left, expected = table.positions.copy(), _Expected(table, table.positions)
     for name, expect in EXPECTED.items():
         left[name] -= expect(expected)
@@ -26,8 +26,10 @@ def residuals(table: StepTable) -> np.ndarray:
 
 
 def positions_of(table: StepTable) -> np.ndarray:
-    """The rows of `positions` from a table that has their residuals, and has passed
-    `check_refs`."""
+    """Return the rows of `positions` from a table that has their residuals.
+
+    The table must have passed `check_refs`.
+    """
     rows = table.positions.copy()
     expected = _Expected(table, rows)
     for name, expect in EXPECTED.items():
@@ -37,14 +39,14 @@ def positions_of(table: StepTable) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class _Expected:
-    """What is expected of `rows`, which are those of `table` as far as they are known."""
+    """The expected values of `rows`, which are those of `table` as far as they are known."""
 
     table: StepTable
     rows: np.ndarray
 
     @cached_property
     def likeliest(self) -> tuple[np.ndarray, np.ndarray]:
-        """The likeliest tokens of q and their shares [N, TOP], where its source says."""
+        """Return the likeliest tokens of q and their shares [N, TOP], where q's source says."""
         source, table = self.table.source, self.table
         tokens = np.full((len(self.rows), TOP), NONE, "<u2")
         shares = np.zeros_like(tokens)
@@ -84,7 +86,7 @@ class _Expected:
         return np.where((p == NONE) | (q == NONE), NONE, ratio).astype("<u2")
 
     def _share(self, tokens: np.ndarray, shares: np.ndarray) -> np.ndarray:
-        """The draft's among the likeliest tokens; 0 of one that is not among them."""
+        """Return the draft's share among the likeliest tokens; 0 where it is not one of them."""
         draft = self.rows["draft"]
         found = (shares * (tokens == draft[:, None])).sum(-1)
         return np.where(draft == NONE, NONE, found).astype("<u2")

@@ -1,9 +1,9 @@
 """The rows of the step table, as NumPy structured dtypes.
 
 These dtypes are the one description of a row. `StepRecorder` fills the rows from one device copy,
-the trace file packs them, the board sends them, and JavaScript reads them at the offsets
-that `layout` exports. Each size is a multiple of 3 bytes: base64 of a longer table then begins with
-that of a shorter one.
+the trace file packs them, the board sends them, and JavaScript reads them at the offsets that
+`dtypes` exports. Each size is a multiple of 3 bytes, so that the base64 of a longer table begins
+with that of a shorter one.
 
 Lists of tokens end with NONE.
 """
@@ -146,8 +146,7 @@ _NUMBER_TYPES: dict[str, NumberType] = {
 
 @dataclass(frozen=True, slots=True)
 class Dtype:
-    """The layout of a table's rows, in bytes: of each field its type, its offset and how many
-    numbers it holds."""
+    """The layout of a table's rows in bytes: each field's type, offset and count of numbers."""
 
     size: int
     fields: dict[str, tuple[NumberType, int, int]]
@@ -155,8 +154,11 @@ class Dtype:
 
 @dataclass(frozen=True, slots=True)
 class Dtypes:
-    """Sizes and offsets of the rows that are sent, for JavaScript. `none` stands for no token and
-    no share, `one` for a share of 1; `shares` are the fields that hold one."""
+    """Sizes and offsets of the rows that are sent, for JavaScript.
+
+    `none` stands for no token and no share, `one` for a share of 1. `shares` are the fields that
+    hold a share.
+    """
 
     none: int
     one: int
@@ -166,7 +168,7 @@ class Dtypes:
 
 @cache
 def dtypes() -> Dtypes:
-    """Of the tables above."""
+    """Return the layouts of the tables above."""
     tables = {}
     for table in SENT:
         dtype = DTYPES[table]

@@ -9,8 +9,10 @@ PARTS = ("forward", "verify", "cache", "draft")  # of a step's time
 
 @dataclass(frozen=True, slots=True)
 class Seconds:
-    """Where a step's time went, with the device synchronised at both ends. `draft` is a drafter's
-    own time."""
+    """Where a step's time went, with the device synchronised at both ends.
+
+    `draft` is a drafter's own time.
+    """
 
     forward: float = 0.0
     verify: float = 0.0
@@ -27,5 +29,5 @@ class Seconds:
 
     @property
     def micros(self) -> tuple[int, ...]:
-        """Whole microseconds, as PARTS."""
+        """Return whole microseconds, in the order of PARTS."""
         return tuple(round(1e6 * getattr(self, part)) for part in PARTS)

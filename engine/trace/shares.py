@@ -8,13 +8,15 @@ ONE, NONE = 2**16 - 2, 2**16 - 1  # the share of 1; what a u16 holds where there
 
 
 def quantise(values: np.ndarray) -> np.ndarray:
-    """Numbers from 0 to 1 as shares u16; NaN becomes NONE."""
+    """Return numbers from 0 to 1 as shares (u16); NaN becomes NONE."""
     return np.where(np.isnan(values), NONE, np.rint(values.clip(0, 1) * ONE)).astype("<u2")
 
 
 def quantise_test(acceptance: np.ndarray, uniform: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Acceptance probabilities and uniform numbers as shares that compare as the numbers do: the
-    uniform number moves by one unit where rounding would change the outcome."""
+    """Return acceptance probabilities and uniform numbers as shares that compare as the numbers do.
+
+    The uniform number moves by one unit where rounding would change the outcome.
+    """
     accepted, a, u = uniform < acceptance, quantise(acceptance), quantise(uniform)
     a = np.where(accepted, np.maximum(a, 1), a)
     u = np.where(accepted, np.minimum(u, a - 1), u)
@@ -22,5 +24,5 @@ def quantise_test(acceptance: np.ndarray, uniform: np.ndarray) -> tuple[np.ndarr
 
 
 def share_values(shares: np.ndarray) -> np.ndarray:
-    """Shares as float64; NaN where there is none."""
+    """Return shares as float64; NONE becomes NaN."""
     return np.where(shares == NONE, np.nan, shares / ONE)

@@ -13,8 +13,10 @@ from engine.trace.steps import Step, StepTable
 
 @dataclass(slots=True)
 class LaneStats:
-    """Counts tokens, passes and time; metrics are named as vLLM's and AIPerf's. `lengths` are the
-    tokens that each step committed."""
+    """Counts tokens, passes and time; the metrics have vLLM's and AIPerf's names.
+
+    `lengths` are the numbers of tokens that each step committed.
+    """
 
     nfe: int = 0
     frontier: int = 0
@@ -26,7 +28,7 @@ class LaneStats:
     _unread: list[Step] = field(default_factory=list)  # whose shifts are not in these yet
 
     def add(self, step: Step) -> None:
-        """Takes in the next step."""
+        """Take in the next step."""
         self.nfe, self.frontier = step.nfe, step.after
         self.drafter_passes += step.drafter_passes
         self.micros = list(map(int.__add__, self.micros, step.micros))
@@ -53,10 +55,12 @@ class LaneStats:
         return self.frontier / len(self.lengths) if self.lengths else 0.0
 
     def mean_shift(self) -> float | None:
-        """Mean shift of the tests that committed a token, or of all tokens once a lane knows their
-        prices; None where there is none. A lane whose rows do not see all that is before them has
-        none sooner: what its tests change is not all. Takes in the rows of the steps since the last
-        call, which are made where nobody has asked for them yet."""
+        """Return the mean shift of the tests that committed a token, or None.
+
+        Once a lane knows its prices, it is the mean price of all tokens. A lane whose rows see only
+        part of the prefix has no mean before that, because its tests account for part of the change
+        alone. Takes in the rows of the steps since the last call, and builds them if necessary.
+        """
         if self._unread:
             table = StepTable.join([step.rows for step in self._unread])
             self._unread.clear()

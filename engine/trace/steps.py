@@ -17,8 +17,10 @@ _HAS_GROUP, _CANDIDATES_SHIFT = 4, 4
 
 @dataclass(frozen=True, eq=False)
 class StepTable:
-    """Some steps of one lane, in order: one array of each of DTYPES, and `start`, the frontier
-    before the first of them."""
+    """Some steps of one lane, in order.
+
+    It has an array for each of DTYPES, and `start`, the frontier before the first step.
+    """
 
     start: int
     steps: np.ndarray
@@ -42,12 +44,12 @@ class StepTable:
         return len(self.steps)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """The arrays by the names of their dtypes."""
+        """Return the arrays by the names of their dtypes."""
         return {table: getattr(self, table) for table in DTYPES}
 
     @staticmethod
     def join(tables: Sequence[StepTable]) -> StepTable:
-        """Tables that follow one another as one."""
+        """Join successive tables."""
         if not tables:
             return StepTable(0, *(np.zeros(0, dtype) for dtype in DTYPES.values()))
         parts = [table.arrays() for table in tables]
@@ -73,7 +75,7 @@ class StepTable:
 
     @cached_property
     def offset(self) -> np.ndarray:
-        """The number of each row of `positions` in its step."""
+        """The index of each row of `positions` in its step."""
         offset: np.ndarray = np.arange(len(self.positions)) - self.first[:-1][self.step]
         return offset
 
@@ -92,7 +94,7 @@ class StepTable:
 
     @cached_property
     def earlier(self) -> np.ndarray:
-        """The row of each position's own in the latest step that touched it before; -1 for none."""
+        """The previous row of the same position, for each row; -1 for none."""
         order, earlier = self.in_sequence, np.full(len(self.positions), -1)
         same = np.diff(self.position[order]) == 0
         earlier[order[1:][same]] = order[:-1][same]
@@ -106,22 +108,24 @@ class StepTable:
 
     @cached_property
     def tokens(self) -> list[int]:
-        """The committed tokens, in the order of their positions."""
+        """Return the committed tokens in the order of their positions."""
         order = self.position[self.committed].argsort(kind="stable")
         tokens: list[int] = self.positions["token"][self.committed][order].tolist()
         return tokens
 
     @cached_property
     def rejecting(self) -> np.ndarray:
-        """The row of `positions` that each row of `rejections` is about."""
+        """The row of `positions` to which each row of `rejections` belongs."""
         last: np.ndarray = self.first[:-1] + self.steps["committed"] - 1
         rows: np.ndarray = last[self.steps["rejected"] > 0]
         return rows
 
     @cached_property
     def shift(self) -> np.ndarray:
-        """The shift of each row, as stored: a committed one's is its price where there is one. Rows
-        that do not see all that is before them have none sooner."""
+        """The shift of each row, as stored; a committed row has its price, where there is one.
+
+        Rows that see only part of the prefix have none before that.
+        """
         shift: np.ndarray = self.positions["shift"].copy()
         if len(self.places):
             shift[:] = NONE
@@ -136,12 +140,12 @@ class StepTable:
 
     @cached_property
     def has_group(self) -> np.ndarray:
-        """Whether each row has one in `groups`."""
+        """Whether each row has a row in `groups`."""
         return np.asarray(self.positions["refs"] & _HAS_GROUP > 0)
 
     @cached_property
     def candidate_counts(self) -> np.ndarray:
-        """How many rows each has in `candidates`."""
+        """The number of rows that each row has in `candidates`."""
         return self.positions["refs"] >> _CANDIDATES_SHIFT
 
     @cached_property
@@ -156,7 +160,7 @@ class StepTable:
 
     @cached_property
     def _ends(self) -> np.ndarray:
-        """How many rows of each of DTYPES come before each step, and before the end [8, S + 1]."""
+        """The number of rows of each of DTYPES before each step, and before the end [8, S + 1]."""
         steps = np.arange(len(self) + 1)
         ends = {"steps": steps, "positions": self.first}
         counts = {
@@ -171,26 +175,31 @@ class StepTable:
         return np.stack([ends[table] for table in DTYPES])
 
     def only(self, step: int) -> StepTable:
-        """The table of one step, a view on its rows."""
+        """Return the table of one step, a view of its rows."""
         bounds = zip(self.arrays().values(), self._ends[:, step : step + 2].tolist(), strict=True)
         return StepTable(int(self.frontier[step]), *(rows[i:j] for rows, (i, j) in bounds))
 
     def split(self) -> list[StepTable]:
-        """A table of each step, a view on its rows."""
+        """Return a table of each step, a view of its rows."""
         return [self.only(step) for step in range(len(self))]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Step:
-    """One step of a decoder: one target forward pass and the verification after it. The rows of the
-    positions that it committed come first and are final; the others are the drafts that the next
-    step finds in its window.
+    """One step of a decoder: one target forward pass and the verification after it.
 
-    `nfe` are the decoder's target passes so far, this one included; `before` and `after` how many
-    positions are committed before the step and after it, which are the first ones unless the table
-    has `places`; `drafter_passes` the drafter's in this step; `micros` its microseconds, as PARTS.
-    `table()` gives its part of the step table: a lane may put the rows of many steps together when
-    those of one are first asked for. Raises ValueError where no token is committed.
+    The rows of the positions that it committed come first and are final. The others are the drafts
+    that the next step finds in its window. A lane may build the rows of many steps together when
+    one of them is first asked for. Raises ValueError where no token is committed.
+
+    Attributes:
+        nfe: the decoder's target passes so far, including this one.
+        before: number of committed positions before the step. They are the first positions, unless
+            the table has `places`.
+        after: number of committed positions after the step.
+        drafter_passes: the drafter's passes in this step.
+        micros: its microseconds, in the order of PARTS.
+        table: returns its part of the step table.
     """
 
     nfe: int
@@ -209,8 +218,10 @@ class Step:
 
     @staticmethod
     def of(table: StepTable) -> Step:
-        """The step of a table of one. Raises ValueError where no token is committed, or a committed
-        position has no row."""
+        """Return the step of a table of one.
+
+        Raises ValueError where no token is committed, or where a committed position has no row.
+        """
         row = table.steps[0]
         before, committed = table.start, int(row["committed"])
         if not committed <= row["positions"] == len(table.positions):
@@ -235,7 +246,7 @@ class Step:
 
     @property
     def positions(self) -> np.ndarray:
-        """The rows of the touched positions, those that the step committed first."""
+        """The rows of the touched positions, the committed ones first."""
         return self.rows.positions
 
     @property
@@ -245,13 +256,16 @@ class Step:
 
     @property
     def window(self) -> np.ndarray:
-        """The rows of the drafts left standing."""
+        """The rows of the remaining drafts."""
         return self.positions[self.after - self.before :]
 
 
 def steps_of(table: StepTable) -> Iterator[Step]:
-    """A table's steps, whose rows are cut out of it each time that they are asked for: a table that
-    anyone may have written has many."""
+    """Yield a table's steps.
+
+    Their rows are cut out of the table whenever they are asked for, because a table that anyone may
+    have written can have many steps.
+    """
     rows, frontier = table.steps, table.frontier.tolist()
     micros = zip(*(rows[part].tolist() for part in PARTS), strict=True)
     nfe, passes = rows["nfe"].tolist(), rows["drafter_passes"].tolist()
@@ -261,8 +275,10 @@ def steps_of(table: StepTable) -> Iterator[Step]:
 
 
 def recorded(steps: Sequence[Step]) -> list[object]:
-    """All that is recorded of steps but their seconds and how wide their windows were, which static
-    shapes keep to the image's end."""
+    """Return all that is recorded of steps, except their seconds and the width of their windows.
+
+    With static shapes windows keep their width to the image's end.
+    """
     return [(step.before, step.after, *_compared(step.rows)) for step in steps]
 
 
@@ -282,13 +298,16 @@ def step_row(
     micros: Sequence[int],
     rejected: bool,
 ) -> np.ndarray:
-    """A row of `steps` [1]; `micros` as PARTS. Raises OverflowError for a number that fits none."""
+    """Return a row of `steps` [1]; `micros` are in the order of PARTS.
+
+    Raises OverflowError for a number that does not fit its field.
+    """
     row = (nfe, rows, positions, committed, drafter_passes, *micros, rejected, 0)
     return np.array([row], DTYPES["steps"])
 
 
 def refs(source: np.ndarray, group: np.ndarray, candidates: np.ndarray) -> np.ndarray:
-    """The field `refs` from its parts."""
+    """Return the field `refs` from its parts."""
     return np.asarray(source | _HAS_GROUP * group | candidates << _CANDIDATES_SHIFT, "u1")
 
 

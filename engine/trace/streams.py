@@ -14,22 +14,21 @@ FILTERS = [{"id": lzma.FILTER_LZMA2, "dict_size": 2**22, "lc": 0, "lp": 0, "pb":
 
 
 class PackingError(ValueError):
-    """Rows that no race can have left; the message says what is wrong with them."""
+    """No race can have left these rows; the message says what is wrong with them."""
 
 
 def pack(data: bytes) -> str:
-    """Bytes as base64 of a raw LZMA2 stream."""
+    """Return bytes as the base64 of a raw LZMA2 stream."""
     return base64.b64encode(lzma.compress(data, lzma.FORMAT_RAW, filters=FILTERS)).decode()
 
 
 def unpack(text: Any, room: int = MAX_UNPACKED) -> bytes:
-    """The bytes that `pack` took. Raises PackingError; unpacks no more than `room` bytes, whatever
-    the text says."""
+    """Return the bytes that `pack` took, at most `room` bytes. Raises PackingError."""
     return _unpack(text, lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=FILTERS), room)
 
 
 def unpack_zlib(text: Any, room: int = MAX_UNPACKED) -> bytes:
-    """As `unpack`, of the zlib streams of version 4."""
+    """Return the bytes of a zlib stream of version 4, as `unpack` does."""
     return _unpack(text, zlib.decompressobj(), room)
 
 
