@@ -44,19 +44,27 @@ def load(
     torchscript: bool = False,
     previews: Path | None = None,
 ) -> ImageModel:
-    """Loads a model by its name, from the hub or, for the embedded one, from the repository.
+    """Load a model by its name, from the hub or, for the embedded one, from the repository.
 
-    `device` is cpu, cuda, cuda:0 .. or auto, `dtype` one of device.DTYPES (None: the device's
-    default). `progress(report)` may be called from any thread. `folder` replaces the hub: it holds
-    the files, in a folder for each part where a model has several; or it is the folder of each
-    part. `random`: random weights at the model's true size; nothing is read or downloaded.
-    `drafter`: with the EAGLE drafter of LANTERN's authors, which is for research only. `graphs`:
-    on a CUDA device, steps are captured as CUDA graphs. `torchscript`: a model's TorchScript files
-    may be loaded, which run code of their own. `previews`: a public model has a preview decoder,
-    fitted at the first start and kept in this folder.
+    Args:
+        name: the model's name.
+        device: cpu, cuda, cuda:0 .. or auto.
+        dtype: one of device.DTYPES; None for the device's default.
+        progress: called with a report, from any thread.
+        folder: replaces the hub. It holds the model's files, in a folder for each part if the model
+            has several; or it maps each part to its folder.
+        random: use random weights at the model's true size; nothing is read or downloaded.
+        drafter: add the EAGLE drafter of LANTERN's authors, which is for research only.
+        graphs: capture steps as CUDA graphs on a CUDA device.
+        torchscript: allow a model's TorchScript files, which run code of their own.
+        previews: the folder of preview decoders of public models; they are fitted at the first
+            start.
 
-    Raises ValueError for an unknown name, and ModelError, before any weights are read or
-    downloaded, for a model that is missing or does not fit."""
+    Raises:
+        ValueError: the name is unknown.
+        ModelError: the model is missing or does not fit; raised before any weights are read or
+            downloaded.
+    """
     if name not in CARDS:
         raise ValueError(f"There is no model called {name!r}; there is {', '.join(CARDS)}.")
     card, report = CARDS[name], progress or (lambda progress: None)
@@ -106,8 +114,10 @@ def load(
 
 
 def prepared(model: Model, graphs: bool) -> Model:
-    """The model with static shapes where it is on a CUDA device: attention's kernels are chosen and
-    set up anew for each new shape."""
+    """Give a model on a CUDA device static shapes, and return it.
+
+    Without them attention's kernels are chosen and set up again for each new shape.
+    """
     if model.device.type == "cuda":
         model.static = True
         model.captures = Captures(partial(CudaCapture, model.device)) if graphs else None

@@ -1,5 +1,7 @@
-"""ImageModel: what a decoder needs of a model. Decoders know token ids and distributions; prompts
-and pixels stay behind this."""
+"""ImageModel: what a decoder needs of a model.
+
+Decoders know token ids and distributions. Prompts and pixels stay behind this interface.
+"""
 
 from __future__ import annotations
 
@@ -23,45 +25,55 @@ MAX_ROWS = 96  # of a window
 
 
 class Context(Protocol):
-    """Per-lane state: plan, KV cache and committed length. Each model has a class of its own, which
-    its other methods and its drafter take."""
+    """Per-lane state: plan, KV cache and committed length.
+
+    Each model has its own class, which its other methods and its drafter take.
+    """
 
     def attended(self, rows: int) -> Hashable:
-        """How much of the cache a pass over a window of `rows` rows reads: beside the tokens, all
-        of it that is not on the device."""
+        """Return how much of the cache a pass over a window of `rows` rows reads.
+
+        This is everything about the pass that is not on the device, besides the tokens.
+        """
 
     def keep(self, rows: Sequence[int], frontier: int | None = None) -> None:
-        """Makes these rows of the last window permanent, root first, and discards the others.
-        Positions before `frontier` are all committed now: by default those that were, and one a
-        row."""
+        """Make these rows of the last window permanent, root first, and discard the others.
+
+        All positions before `frontier` are committed now. By default these are the earlier ones and
+        one for each row.
+        """
 
     def close(self) -> None:
-        """Lets go of the cache and of what the last window left."""
+        """Release the cache and the state of the last window."""
 
 
 class Drafter(Protocol):
     """An EAGLE-style drafter: predicts the next tokens from the target's last hidden states."""
 
     def extend(self, ctx: Any, rows: Sequence[int], tokens: Tensor) -> Tensor:
-        """Reads what the target has just committed: the hidden states of the last window's `rows`
-        and the token `tokens[i]` that row i led to. Returns logits [V] of the first token to draft.
-        One drafter pass."""
+        """Read what the target has just committed; return logits [V] of the first token to draft.
+
+        It reads the hidden states of the last window's `rows`, and the token `tokens[i]` to which
+        row i led. One drafter pass.
+        """
 
     def next(self, ctx: Any, token: Tensor) -> Tensor:
-        """After drafting `token` (0-dim): logits [V] of the token after it. One drafter pass."""
+        """Return logits [V] of the token after the drafted `token` (0-dim). One drafter pass."""
 
     def expand(self, ctx: Any, tokens: Tensor, parents: Tensor) -> Tensor:
-        """After drafting `tokens` [W] of a tree, all at the depth behind the last call's: logits
-        [W, V] of the token after each. `parents` [W] are the numbers, in the order of the calls,
-        of the tokens that they follow, 0 for the last committed one. One drafter pass."""
+        """Return logits [W, V] of the token after each of `tokens` [W] of a tree. One drafter pass.
+
+        The tokens are one level deeper than those of the last call. `parents` [W] are the tokens
+        that they follow, numbered in the order of the calls; 0 is the last committed token.
+        """
 
 
 class ImageModel(ABC):
     """A model of image codes.
 
-    Its slots are the grid's codes row by row, with, in some models, forced tokens between them,
-    which no decoder samples: `forced_ids[n]` is the id forced at slot n, or -1. `sampling` are the
-    model's recommended settings.
+    Its slots are the grid's codes row by row. Some models have forced tokens between them, which no
+    decoder samples: `forced_ids[n]` is the id forced at slot n, or -1. `sampling` are the model's
+    recommended settings.
     """
 
     name: str
@@ -91,7 +103,7 @@ class ImageModel(ABC):
 
     @property
     def runtime(self) -> str:
-        """What runs its layers, with the version, where that is not PyTorch."""
+        """What runs its layers, with the version; "" for PyTorch."""
         return ""
 
     @cached_property
@@ -101,11 +113,11 @@ class ImageModel(ABC):
 
     @cached_property
     def plan(self) -> Plan:
-        """That of a whole picture."""
+        """The plan of a whole picture."""
         return whole(self.grid, self.forced_ids.tolist())
 
     def check_prompt(self, text: str) -> None:
-        """Raises SettingError for a prompt that the model cannot take, as `start` does."""
+        """Raise SettingError for a prompt that the model cannot take, as `start` does."""
         return
 
     @abstractmethod
@@ -117,47 +129,70 @@ class ImageModel(ABC):
         plan: Plan | None = None,
         slot: Slot | None = None,
     ) -> Context:
-        """Tokenises the prompt and opens an empty cache, that of `slot` where there is one; the
-        prompt itself, and what the plan (by default the whole picture's) says is known, is
-        prefilled with the first window. Guidance is for positions before `guided_tokens`, 0 for
-        all; the logits of the others are the conditional row's."""
+        """Tokenise the prompt and open an empty cache.
+
+        The first window prefills the prompt, and the tokens that the plan knows.
+
+        Args:
+            prompt: the text.
+            guidance: scale of classifier-free guidance.
+            guided_tokens: guide only positions before this one; 0 guides all. The logits of the
+                others are the conditional row's.
+            plan: the order of the tokens; the whole picture's if None.
+            slot: provides the cache, if given.
+        """
 
     @abstractmethod
     def forward(
         self, ctx: Any, tokens: Tensor, parents: Parents = None, targets: Tensor | None = None
     ) -> Tensor:
-        """One forward pass over a window, tokens [L] on the device: row 0 the root, the last
-        committed token (in the first window: the last known one or the prompt's, whatever id stands
-        there), then the drafts. `parents[i]` is the row that row i follows, for trees (one that is
-        its own parent stands in the root's place); None is a chain. `targets` [L] are the positions
-        that rows ask for, by default those after their own. Where a plan has several fronts, a root
-        is its own parent, and there may be many; without `parents` all are. A target of `length` is
-        padding there.
-        Returns logits [L, V], float32 (float64 of a network in float64), guidance mixed in where it
-        is for the row's target, image codes only: row i's are those of its target."""
+        """Run one forward pass over a window and return logits [L, V].
+
+        Row i's logits are those of its target: image codes only, float32 (float64 of a network in
+        float64), with guidance mixed in where the target is guided.
+
+        Args:
+            ctx: the lane's context.
+            tokens: ids on the device [L]: the root, then the drafts. The root is the last committed
+                token. In the first window it is the last known token or the prompt's last, whatever
+                id is given.
+            parents: the row that each row follows; None for a chain. A row that is its own parent
+                is a root. A plan with several fronts has many roots; without `parents` all rows
+                are.
+            targets: the positions that rows ask for [L]; by default those after their own. With
+                several fronts a target of `length` is padding.
+        """
 
     @abstractmethod
     def pixels(self, tokens: np.ndarray) -> np.ndarray:
-        """Codes int [h, w], or [B, h, w], to uint8 [8h, 8w, 3] (or the model's own scale), or a
-        batch of such."""
+        """Return pictures of codes: int [h, w] to uint8 [8h, 8w, 3], or batches of both.
+
+        The scale of 8 is the model's own.
+        """
 
 
 def host_count(model: ImageModel, count: Tensor | int, most: int) -> int:
-    """A count as a step may use it on the host: with static shapes, whose steps are the same
-    whatever it is, the most that it can be. Elsewhere itself; one on the device [] is waited
-    for."""
+    """Return a count that a step may use on the host.
+
+    With static shapes it is `most`, the upper bound. Otherwise it is `count` itself, and a count on
+    the device [] is waited for.
+    """
     return most if model.static else int(count)
 
 
 def host_rows(model: ImageModel, where: Tensor) -> Tensor | slice:
-    """The numbers of the rows of bool `where` [R] that are true, as a step may choose by them: with
-    static shapes all. On a device they are waited for."""
+    """Return the indices of the rows that are true in `where` (bool [R]), for use in a step.
+
+    With static shapes it is all rows. A `where` on a device is waited for.
+    """
     return slice(None) if model.static else where.nonzero()[:, 0]
 
 
 def planned(model: ImageModel, infilling: Infilling | None) -> tuple[ImageModel, Plan]:
-    """What draws a whole picture, or fills in a part, and the plan. Raises SettingError where the
-    model cannot, or the infilling does not fit it."""
+    """Return the model that draws a whole picture or fills in a part, and the plan.
+
+    Raises SettingError where the model cannot fill in, or the infilling does not fit it.
+    """
     if infilling is None:
         return model, model.plan
     infilling.check(model.grid, model.vocab_size)

@@ -1,7 +1,7 @@
-"""BodyModel: the adapter of any Llama-like transformers body, run with a 4D mask, explicit position
-ids and our KV cache.
+"""BodyModel: the adapter of any Llama-like transformers body.
 
-A family's file has what differs: its prompt rows, embedding, head, forced tokens and pixels.
+The body runs with a 4D mask, explicit position ids and our KV cache. A family's file has the rest:
+its prompt rows, embedding, head, forced tokens and pixels.
 """
 
 from __future__ import annotations
@@ -28,8 +28,10 @@ BUCKET = 256  # slots: with static shapes, bodies attend to a multiple of so man
 
 
 class BodyModel(ImageModel):
-    """An ImageModel over a body that transformers has loaded, run by a LeanBody or, where there
-    are `graphs` of its layers, by ONNX Runtime."""
+    """An ImageModel over a body that transformers has loaded.
+
+    A LeanBody runs it, or ONNX Runtime where there are `graphs` of its layers.
+    """
 
     body: PreTrainedModel
     dtype: torch.dtype
@@ -43,7 +45,7 @@ class BodyModel(ImageModel):
 
     @cached_property
     def lean(self) -> LeanBody:
-        """Built in the first `start`: on ZeroGPU, the device is there no sooner."""
+        """The lean body, built in the first `start`, because ZeroGPU has no device before that."""
         return LeanBody(self.body.layers, self.body.norm, self.body.rotary_emb)
 
     @cached_property
@@ -52,25 +54,25 @@ class BodyModel(ImageModel):
 
     @property
     def runtime(self) -> str:
-        """What runs the layers, where it is not PyTorch: on a GPU once they have run."""
+        """What runs the layers if it is not PyTorch; on a GPU it is known once they have run."""
         runs = "run_layers" in vars(self) or self.graphs
         return self.run_layers.runtime if runs else ""
 
     @abstractmethod
     def prompt(self, text: str, guided: bool) -> Prompt:
-        """The prompt's rows: conditional, and unconditional too if guided."""
+        """Return the prompt's rows: conditional, and unconditional too if guided."""
 
     @abstractmethod
     def embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
-        """Tokens [L] at sequence positions [L] to embeddings [L, D]."""
+        """Return the embeddings [L, D] of tokens [L] at sequence positions [L]."""
 
     @abstractmethod
     def head(self, hidden: Tensor) -> Tensor:
-        """States [R, L, D] to logits over image codes [R, L, V]."""
+        """Return logits over image codes [R, L, V] of states [R, L, D]."""
 
     @abstractmethod
     def decode(self, codes: Tensor) -> Tensor:
-        """Codes [B, h, w], any h and w, on the device, to pixels [B, 3, H, W] in about -1 .. 1."""
+        """Return pixels [B, 3, H, W], about -1 .. 1, of codes [B, h, w] on the device."""
 
     @torch.inference_mode()
     def pixels(self, tokens: np.ndarray) -> np.ndarray:
@@ -88,18 +90,22 @@ class BodyModel(ImageModel):
     def embed_rows(
         self, ctx: BodyContext, tokens: Tensor, slots: Tensor, asked: Tensor | None
     ) -> Tensor:
-        """A window's rows [L, D], or [R, L, D], of tokens [L] at slots [L]; the root's is -1 in the
-        first window of a whole picture. `asked` [L] are the slots that rows ask for, where a plan
-        lets them ask ahead."""
+        """Return a window's rows [L, D], or [R, L, D], for tokens [L] at slots [L].
+
+        The root's slot is -1 in the first window of a whole picture. `asked` [L] are the slots that
+        rows ask for, where a plan lets them ask ahead.
+        """
         return self.embed(tokens, slots)
 
     def embed_known(self, tokens: Tensor, slots: Tensor) -> Tensor:
-        """The inputs [`inputs` * K, D] of known tokens [K] at slots [K]."""
+        """Return the inputs [`inputs` * K, D] of known tokens [K] at slots [K]."""
         return self.embed(tokens, slots)
 
     def position_ids(self, places: Tensor, start: Tensor) -> Tensor:
-        """Position ids [R, T] of places [T], the text's rows and behind them the slots, in rows
-        that begin at `start` [R]: padding is not counted."""
+        """Return position ids [R, T] of places [T] in rows that begin at `start` [R].
+
+        Places are the text's rows, then the slots. Padding is not counted.
+        """
         return (places - start[:, None]).clamp_min(0)
 
     def start(

@@ -1,7 +1,7 @@
 """The KV cache: preallocated, all layers in one tensor.
 
-Bodies use it through the one method they call, `update(k, v, layer)`. Rolling back and keeping a
-chain copy nothing; keeping a tree path moves the rows that are not in their place.
+Bodies call one method, `update(k, v, layer)`. Rolling back and keeping a chain copy nothing.
+Keeping a tree's path moves the rows that are not in their place.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from torch import Tensor
 
 
 class WindowCache:
-    """Keys and values [layers, R, H, slots, D]; slots 0 .. base - 1 are permanent, then comes the
-    window. `first` is the base on the device, [], for code whose shapes and numbers must not change
-    from step to step."""
+    """Keys and values [layers, R, H, slots, D].
+
+    Slots 0 .. base - 1 are permanent; the window follows. `first` is the base on the device [], for
+    code whose shapes and numbers must not change from step to step.
+    """
 
     def __init__(
         self,
@@ -29,7 +31,7 @@ class WindowCache:
         device: torch.device,
         bucket: int = 1,
     ) -> None:
-        """`bucket`: bodies attend to a multiple of so many slots, the last ones masked."""
+        """Allocate it; bodies attend to a multiple of `bucket` slots, the last ones masked."""
         self.kind = layers, heads, dim, dtype, device, bucket
         slots = -(-slots // bucket) * bucket
         k = torch.zeros(layers, rows, heads, slots, dim, dtype=dtype, device=device)
@@ -41,28 +43,32 @@ class WindowCache:
 
     @property
     def rows(self) -> int:
-        """R, of those that it was made with."""
+        """R, at most the number it was made with."""
         return self._all[0].shape[1]
 
     @property
     def layers(self) -> list[tuple[Tensor, Tensor]]:
-        """Each layer's keys and values [R, H, slots, D], in one piece."""
+        """Return each layer's keys and values [R, H, slots, D], contiguous."""
         return self._layers
 
     @property
     def repeats(self) -> bool:
-        """Whether passes like the one over the open window come again, with the same shapes: all
-        but the one that reads the prompt, where slots are attended to in buckets."""
+        """Whether passes with the shapes of the open window's pass occur again.
+
+        All do except the one that reads the prompt, where slots are attended to in buckets.
+        """
         return self.bucket > 1 and self.base > 0
 
     @property
     def bytes(self) -> int:
-        """What it takes on its device."""
+        """Memory on its device, in bytes."""
         return sum(part.nbytes for part in self._all)
 
     def reset(self, rows: int) -> None:
-        """Discards everything; from now on it has so many rows, of those it was made with. What was
-        in it stays in its memory, where no one attends to it: it must be finite."""
+        """Discard everything; from now on it has `rows` rows, at most the number it was made with.
+
+        Its memory keeps the old values, to which no row attends; they must be finite.
+        """
         self._k, self._v = (part[:, :rows] for part in self._all)
         self._layers = list(zip(self._k.unbind(0), self._v.unbind(0), strict=True))
         self._attended = self._layers  # up to `end`
@@ -71,7 +77,7 @@ class WindowCache:
         self._set_base(0)
 
     def open(self, window: int) -> None:
-        """Reserves rows for the next forward pass to write. Raises IndexError when full."""
+        """Reserve rows for the next forward pass to write. Raises IndexError when full."""
         if self.base + window > self.slots:
             raise IndexError(
                 f"the cache has {self.slots} slots; {self.base} are in use and {window} more were"
@@ -83,27 +89,27 @@ class WindowCache:
         self._attended = list(zip(k.unbind(0), v.unbind(0), strict=True))
 
     def reach(self, window: int) -> int:
-        """How many slots bodies attend to with a window of so many rows."""
+        """Return how many slots bodies attend to with a window of `window` rows."""
         return -(-(self.base + window) // self.bucket) * self.bucket
 
     def update(
         self, k: Tensor, v: Tensor, layer: int, *args: object, **kwargs: object
     ) -> tuple[Tensor, Tensor]:
-        """Writes the window's keys and values [R, H, L, D] of one layer; returns all [R, H, end,
-        D]."""
+        """Write a layer's keys and values of the window [R, H, L, D]; return all [R, H, end, D]."""
         keys, values = self._layers[layer]
         keys.index_copy_(2, self.window, k)
         values.index_copy_(2, self.window, v)
         return self._attended[layer]
 
     def hidden(self, before: int) -> Tensor:
-        """Which of the slots [end] come after the permanent ones and `before` rows of the window,
-        bool."""
+        """Return which slots follow the permanent ones and `before` window rows (bool [end])."""
         return self._slots[: self.end] >= self.first + before
 
     def keep(self, rows: Sequence[int]) -> None:
-        """Makes these rows of the window permanent, in this order, and discards the others. Each
-        row comes after the one before it, as on every path of a tree."""
+        """Make these rows of the window permanent, in this order, and discard the others.
+
+        Each row must come after the one before it, as on every path of a tree.
+        """
         for i, row in enumerate(rows):
             if row != i:  # a copy by numbers that the host knows: nothing waits for the device
                 to, source = self.base + i, self.base + row
@@ -112,13 +118,13 @@ class WindowCache:
         self._set_base(self.base + len(rows))
 
     def roll_back(self, base: int) -> None:
-        """Discards all but the first `base` slots. Raises IndexError where fewer are in use."""
+        """Discard all but the first `base` slots. Raises IndexError where fewer are in use."""
         if not 0 <= base <= self.base:
             raise IndexError(f"cannot go back to {base} slots: {self.base} are in use")
         self._set_base(base)
 
     def narrow(self) -> None:
-        """Reads and writes the first of its R rows alone from the next window on."""
+        """Read and write only the first of its R rows from the next window on."""
         self._k, self._v = self._k[:, :1], self._v[:, :1]
         self._layers = list(zip(self._k.unbind(0), self._v.unbind(0), strict=True))
 
@@ -128,7 +134,7 @@ class WindowCache:
 
 
 def ancestors(parents: Sequence[int]) -> Tensor:
-    """A tree's attention mask, bool [L, L]: row i attends to row j if j is i or its ancestor."""
+    """Return a tree's attention mask (bool [L, L]): row i attends to itself and its ancestors."""
     seen = np.eye(len(parents), dtype=bool)  # a row of a tensor takes ten times as long
     for row, parent in enumerate(parents[1:], 1):
         seen[row] |= seen[parent]

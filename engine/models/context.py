@@ -1,4 +1,4 @@
-"""A lane's state on a body: its prompt, its cache, and where its rows stand."""
+"""A lane's state on a body: its prompt, its cache, and the slots of its rows."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ from engine.models.slots import Slot
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """Prompt rows as embeddings [R, P, D], conditional row first; `start` is the length of each
-    row's left padding. Raises ValueError for shapes that do not fit."""
+    """Prompt rows as embeddings [R, P, D], the conditional row first.
+
+    `start` is the length of each row's left padding. Raises ValueError for shapes that do not fit.
+    """
 
     embeddings: Tensor
     start: tuple[int, ...]
@@ -33,10 +35,15 @@ class Prompt:
 
 
 class BodyContext:
-    """Per-lane state: plan, prompt, KV cache and committed length; `hidden` [R, L, D] are the last
-    window's hidden states. R, `batch`, is 1 without guidance and after the guided tokens. `prompt`
-    is the text's inputs and those of what is known; `text` is how many the text's are, `inputs` how
-    many a window's row has."""
+    """Per-lane state: plan, prompt, KV cache and committed length.
+
+    Attributes:
+        hidden: the last window's hidden states [R, L, D].
+        batch: R; it is 1 without guidance and after the guided tokens.
+        prompt: the inputs of the text and of the known tokens.
+        text: number of the text's inputs.
+        inputs: number of inputs of a window's row.
+    """
 
     def __init__(
         self,
@@ -86,32 +93,41 @@ class BodyContext:
 
     @property
     def committed(self) -> int:
-        """Image positions in the cache, and the root's own, which the next window brings."""
+        """Image positions in the cache, and the root's own, which the next window adds."""
         return max(0, self.cache.base - self.length + 1) // self.inputs
 
     @property
     def prompt_rows(self) -> int:
-        """Prompt inputs before the root in the next window: all but the last in the first window,
-        then none."""
+        """Number of prompt inputs before the root in the next window.
+
+        In the first window these are all but the last; later there are none.
+        """
         return 0 if self.cache.base else self.length - 1
 
     def attended(self, rows: int) -> tuple[int, int]:
         return self.batch, self.cache.reach(self.prompt_rows + self.inputs * rows)
 
     def positions(self, parents: Parents, length: int) -> Tensor:
-        """The position [L] of each row's own token, by its depth; none behind the image's end."""
+        """Return the position [L] of each row's own token, clamped to the image's last."""
         depths, _ = shape(parents, length, self.padding)
         first = (self.cache.first + self.prompt_rows - self.origin) // self.inputs
         return (first + depths).clamp_max(self.plan.length - 1)
 
     def standing(self, parents: Parents, targets: Tensor) -> tuple[Tensor, Tensor | None]:
-        """The slots [L] of rows that ask for positions [L]; and the slots that they ask for, where
-        these need not be the next."""
+        """Return the slots [L] of rows that ask for positions [L].
+
+        Also returns the slots that they ask for, where these need not be the next ones, else None.
+        """
         return self.asking[targets], None
 
     def mask(self, places: Tensor, before: int, parents: Parents) -> Tensor | None:
-        """Additive mask [R, 1, T, end] of a window whose inputs stand at places [T], the first
-        `before` of them the prompt's; `parents` are of the others. None where nothing is masked."""
+        """Return the additive mask [R, 1, T, end] of a window, or None where nothing is masked.
+
+        Args:
+            places: places of the window's inputs [T].
+            before: how many of them, at the start, are the prompt's.
+            parents: the parents of the other inputs.
+        """
         cache = self.cache
         _, tree = shape(parents, len(places) - before, self.padding)
         if len(tree) == 1 and not before and cache.bucket == 1 and not any(self.prompt.start):
@@ -128,7 +144,7 @@ class BodyContext:
         return mask
 
     def keep(self, rows: Sequence[int], frontier: int | None = None) -> None:
-        """As `Context.keep`; before the rows, the prompt's are made permanent."""
+        """Make rows permanent as `Context.keep` does, after the prompt's rows."""
         before, parts = self.prompt_rows, range(self.inputs)
         kept = (before + self.inputs * row + n for row in rows for n in parts)
         self._keep_inputs([*range(before), *kept])
@@ -140,8 +156,11 @@ class BodyContext:
     def guide(
         self, logits: Tensor, positions: Tensor, guidance: float | Tensor | None = None
     ) -> Tensor:
-        """Logits [R, L, V] of rows that ask for sequence positions [L] to [L, V], with guidance
-        where it applies: the lane's, or one of each row [L, 1]."""
+        """Apply guidance to logits [R, L, V] of rows that ask for sequence positions [L].
+
+        Returns [L, V]. `guidance` is one scale for each row [L, 1]; None is the lane's scale where
+        its position is guided.
+        """
         mixed = guide(logits, self.guidance if guidance is None else guidance)
         if self.batch == 1 or not self.guided_tokens:
             return mixed
@@ -149,8 +168,11 @@ class BodyContext:
         return torch.where(guided, mixed, logits[0].to(mixed.dtype))
 
     def _advance(self, frontier: int) -> None:
-        """The unconditional row leaves the batch where no position from `frontier` on is guided.
-        Its part of the caches stays allocated until `close`: freeing it would copy the rest."""
+        """Drop the unconditional row where no position from `frontier` on is guided.
+
+        Its part of the caches stays allocated until `close`, because freeing it would copy the
+        rest.
+        """
         if self.batch == 1 or not 0 < self.guided_tokens <= frontier:
             return
         self.batch, self.start, self.padding = 1, self.start[:1], self.padding[:1]
@@ -168,7 +190,7 @@ class BodyContext:
 
 
 class AheadContext(BodyContext):
-    """Of a plan whose rows may ask for any position: a row stands where its own token does."""
+    """The context of a plan whose rows may ask for any position: a row has its own token's slot."""
 
     def standing(self, parents: Parents, targets: Tensor) -> tuple[Tensor, Tensor | None]:
         asked = self.slots[targets.clamp_max(self.plan.length - 1)]
@@ -176,9 +198,11 @@ class AheadContext(BodyContext):
 
 
 class FrontsContext(BodyContext):
-    """Of a plan with several fronts. What stands no later is seen, but of the window's drafts those
-    alone that a row follows. `cached` has the places of what is kept too, `window` those of the
-    last window's inputs."""
+    """The context of a plan with several fronts.
+
+    A row sees earlier slots, but only those of the window's drafts that it follows. `cached` also
+    has the places of the kept inputs, and `window` those of the last window's inputs.
+    """
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -204,15 +228,17 @@ class FrontsContext(BodyContext):
 
 
 def context_kind(plan: Plan) -> type[BodyContext]:
-    """What keeps a lane of this plan."""
+    """Return the class of a lane's context for this plan."""
     if plan.fronts:
         return FrontsContext
     return AheadContext if plan.ahead else BodyContext
 
 
 def shape(parents: Parents, length: int, like: Tensor) -> tuple[Tensor, Tensor]:
-    """How far below the root each of a window's rows is [L], and their additive mask [L, L], on the
-    device and of the type of `like`."""
+    """Return the depth below the root of a window's rows [L], and their additive mask [L, L].
+
+    Both are on the device of `like`, and the mask has its dtype.
+    """
     if parents is not None:
         return _tree(parents, like.device, like.dtype)
     # Behind a drafter's prompt there are more than in the longest window.
@@ -237,18 +263,21 @@ def _tree(
 
 @functools.lru_cache(maxsize=256)
 def _others(parents: tuple[int, ...], device: torch.device) -> Tensor:
-    """Which rows of a window are drafts that a row does not follow, bool [L, L]."""
+    """Return which rows of a window are drafts that a row does not follow (bool [L, L])."""
     drafts = torch.tensor([row != parent for row, parent in enumerate(parents)])
     return (drafts & ~ancestors(parents)).to(device)
 
 
 def additive_mask(seen: Tensor, dtype: torch.dtype) -> Tensor:
-    """What is added to the attention scores where bool `seen` says which slots a row attends to."""
+    """Return the mask to add to attention scores, given which slots a row sees (bool)."""
     return torch.zeros_like(seen, dtype=dtype).masked_fill_(~seen, torch.finfo(dtype).min)
 
 
 def guide(logits: Tensor, guidance: float | Tensor) -> Tensor:
-    """Classifier-free guidance on raw logits [R, L, V], conditional row first: u + s (c - u),
-    [L, V] in float32, or in float64 where the network is; one s for all, or one a row [L, 1]."""
+    """Apply classifier-free guidance, u + s (c - u), to raw logits [R, L, V].
+
+    The conditional row comes first. Returns [L, V] in float32, or in float64 for a network in
+    float64. s is one number, or one for each row [L, 1].
+    """
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
     return logits[0] if len(logits) == 1 else logits[1] + guidance * (logits[0] - logits[1])

@@ -1,10 +1,12 @@
-"""Distils a preview decoder from a model's own VQ decoder: the loss, the table to begin from, and a
-fit with a bounded number of steps, kept in a file, for models that ship without one.
+"""Distils a preview decoder from a model's own VQ decoder.
 
-Public models' grids to fit on are random, since no pictures come with them. Fitted on such grids,
-the embedded model's is 23.3 dB from its VQ decoder on the recorded races' pictures, and 21.5 by the
-shorter fit of a processor, where the weights trained on scenes are 26.6 and one colour a code 18.5
-(`python -m train.preview --figures`); no public model's has been measured.
+This file has the loss, the initial table, and a fit with a bounded number of steps, kept in a file,
+for models that ship without a preview decoder.
+
+Public models are fitted on random grids, because no pictures come with them. The embedded model's
+decoder, fitted on such grids, is 23.3 dB from its VQ decoder on the recorded races' pictures, and
+21.5 dB after the shorter fit of a CPU. The weights trained on scenes reach 26.6 dB, and one colour
+a code 18.5 dB (`python -m train.preview --figures`). No public model's decoder has been measured.
 """
 
 from __future__ import annotations
@@ -40,8 +42,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """What a model that ships without a preview decoder is fitted on: `grids` of at most `side` x
-    `side` tokens, and `steps` over them."""
+    """The size of a fit: `grids` of at most `side` x `side` tokens, and `steps` over them."""
 
     grids: int
     side: int
@@ -55,22 +56,26 @@ SHORT = Fit(96, 8, 300)
 
 
 def as_pixels(pictures: Tensor) -> Tensor:
-    """Pictures uint8 [B, H, W, 3] as pixels [B, 3, H, W] in -1 .. 1."""
+    """Return pictures uint8 [B, H, W, 3] as pixels [B, 3, H, W] in -1 .. 1."""
     return pictures.movedim(-1, 1).float() / 127.5 - 1
 
 
 def loss(network: PreviewDecoder, codes: Tensor, pictures: Tensor, known: Tensor) -> Tensor:
-    """Mean squared error over the known cells, bool [B, h, w], of grids [B, h, w] and what the VQ
-    decoder makes of them, uint8 [B, H, W, 3]."""
+    """Return the mean squared error over the known cells (bool [B, h, w]) of grids [B, h, w].
+
+    `pictures` are the VQ decoder's pictures of the grids, uint8 [B, H, W, 3].
+    """
     errors = (network(codes) - as_pixels(pictures)).square().mean(1)
     errors = F.avg_pool2d(errors, network.scale)  # of each cell
     return (errors * known).sum() / known.sum()
 
 
 def half_made(codes: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Grids [B, h, w] of which the first `count` codes, one at least, are known, as a canvas is
-    filled for drawing: a cell not yet known repeats the one above it, in the first row the one
-    before it. With the known cells, bool [B, h, w]."""
+    """Return grids [B, h, w] whose first `count` codes alone are known, and their known cells.
+
+    They are filled as a canvas is for drawing: an unknown cell repeats the one above it, or in the
+    first row the one before it. `count` is at least 1. The known cells are bool [B, h, w].
+    """
     rows, columns = codes.shape[1:]
     cells = torch.arange(rows * columns, device=codes.device)
     above = (cells - count) // columns + 1  # rows from a cell up to the known one above it
@@ -81,8 +86,10 @@ def half_made(codes: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 
 def canvases(grids: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Grids [N, h, w] to distil from, every other one half-made, as a race shows them; and their
-    known cells, bool [N, h, w]."""
+    """Return grids [N, h, w] to distil from, and their known cells (bool [N, h, w]).
+
+    Every other grid is half-made, as a race shows it.
+    """
     codes, known, cells = grids.clone(), torch.ones_like(grids, dtype=torch.bool), grids[0].numel()
     for i in range(1, len(grids), 2):
         count = int(torch.randint(1, cells, (), generator=generator))
@@ -92,10 +99,13 @@ def canvases(grids: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]
 
 @torch.no_grad()
 def start(network: PreviewDecoder, codebook: Tensor, codes: Tensor, pictures: Tensor) -> None:
-    """Sets a new network to the best table of patches alone, by least squares of what the VQ
-    decoder makes, uint8 [N, H, W, 3], of grids [N, h, w]. A code's patch is the mean of its own,
-    shrunk towards what a linear map of its vector in the codebook [V, D] predicts, which is all
-    that is known of a code that no grid has. Its features are the patch's principal components."""
+    """Initialise a network with the best table of patches.
+
+    The patches are fitted by least squares to the VQ decoder's pictures, uint8 [N, H, W, 3], of
+    grids [N, h, w]. A code's patch is the mean of its own pixels, shrunk towards the prediction of
+    a linear map of its vector in the codebook [V, D]; a code that no grid has gets the prediction
+    alone. Its features are the patch's principal components.
+    """
     vectors = F.pad(codebook.float(), (0, 1), value=1.0)
     size = network.patches.embedding_dim
     sums = vectors.new_zeros(len(vectors), size)
@@ -128,9 +138,12 @@ def fit(
     batch: int = 8,
     report: Callable[[float], None] = lambda fraction: None,
 ) -> PreviewDecoder:
-    """A preview decoder distilled from `pixels` (codes int [B, h, w] to uint8 [B, H, W, 3], as
-    `ImageModel.pixels`) on grids [N, h, w], half of them half-made: `steps` of Adam from `start`.
-    On the device of the codebook [V, D]; `report` hears the fraction that is done."""
+    """Return a preview decoder distilled from `pixels` on grids [N, h, w], half of them half-made.
+
+    It takes `steps` of Adam from `start`, on the device of the codebook [V, D]. `pixels` turns
+    codes int [B, h, w] into uint8 [B, H, W, 3], as `ImageModel.pixels` does. `report` gets the
+    fraction that is done.
+    """
     device, generator = codebook.device, torch.Generator().manual_seed(0)
     codes, known = (some.to(device) for some in canvases(grids, generator))
     drawn = []
@@ -155,9 +168,11 @@ def fit(
 
 
 def random_grids(model: ImageModel, size: Fit, generator: torch.Generator) -> Tensor:
-    """Grids int [N, h, w] such as pictures might have, smooth in places: the cells nearest to
-    each of 1 to 256 random points share a random code, of which some are replaced by codes near it
-    in the codebook and some by any code."""
+    """Return random grids int [N, h, w] that are smooth in places, as pictures are.
+
+    The cells nearest to each of 1 to 256 random points share a random code. Some of them are
+    replaced by codes near it in the codebook, and some by any code.
+    """
     rows, columns = (min(side, size.side) for side in model.grid)
     codes, cells = model.vocab_size, rows * columns
     near = neighbours(model.codebook, min(NEAR, codes)).long().cpu()
@@ -181,7 +196,7 @@ def random_grids(model: ImageModel, size: Fit, generator: torch.Generator) -> Te
 def fit_random(
     model: ImageModel, size: Fit, report: Report = lambda progress: None
 ) -> PreviewDecoder:
-    """A preview decoder of a model of which no pictures are at hand, fitted on random grids."""
+    """Return a preview decoder fitted on random grids, for a model without pictures at hand."""
     report(Progress(Phase.FITTING, 0.0))
     return fit(
         model.pixels,
@@ -195,9 +210,12 @@ def fit_random(
 def fitted(
     model: ImageModel, folder: Path, report: Report = lambda progress: None
 ) -> PreviewDecoder | None:
-    """`fit_random`, or what an earlier start kept of it in `folder`, in a file named by the model's
-    weights and codebook. A file that cannot be read, or that is not this model's, is written anew;
-    one that cannot be written is done without. None where memory does not suffice."""
+    """Return `fit_random`, or what an earlier start kept of it in `folder`.
+
+    The file is named by the model's weights and codebook. A file that cannot be read, or that
+    belongs to another model, is replaced; a file that cannot be written is done without. Returns
+    None where there is not enough memory.
+    """
     codebook = model.codebook.float()
     size = SHORT if model.slow_pixels else WHOLE
     digest = hashlib.sha256(f"{VERSION} {size} {model.name} {model.weights}".encode())
@@ -223,7 +241,7 @@ def fitted(
 
 
 def _kept(file: Path, identity: str, device: torch.device) -> PreviewDecoder | None:
-    """What a file holds, None where it is missing, damaged or another model's."""
+    """Return a file's decoder, or None where it is missing, damaged or another model's."""
     try:
         with safe_open(file, "pt") as opened:
             if (opened.metadata() or {}).get("identity") != identity:

@@ -1,5 +1,7 @@
-"""EAGLE drafting: one decoder layer over the target's last hidden states (Li et al. 2024, arXiv
-2401.15077; LANTERN, Sec. 4.1 and App. C)."""
+"""EAGLE drafting: one decoder layer over the target's last hidden states.
+
+Sources: Li et al. 2024, arXiv 2401.15077; LANTERN, Sec. 4.1 and App. C.
+"""
 
 from __future__ import annotations
 
@@ -23,18 +25,20 @@ MAX_TREE = 160  # drafts, read in one step
 
 
 class EagleDrafter(Drafter):
-    """A row concatenates a token's embedding with the target's hidden state one slot before, and
-    predicts the hidden state at its own slot, from which the target's head gives logits of the next
-    token. Drafting ahead, its predictions replace the target's hidden states.
+    """A drafter that predicts the target's hidden states.
 
-    Its cache keeps committed tokens only, behind the prompt where a subclass reads it; rows of
-    drafts are overwritten in the next step.
+    A row concatenates a token's embedding with the target's hidden state one slot before, and
+    predicts the hidden state at its own slot. The target's head turns that into logits of the next
+    token. When it drafts ahead, its predictions replace the target's hidden states.
+
+    Its cache keeps committed tokens only, after the prompt where a subclass reads it. The next step
+    overwrites the rows of drafts.
     """
 
     def __init__(
         self, network: PreTrainedModel, model: BodyModel, graphs: Path | None = None
     ) -> None:
-        """`graphs`: the folder of those of its layer, as BodyModel's."""
+        """Wrap a network; `graphs` is the folder of its layer's graphs, as BodyModel's."""
         self.network, self.model, self.graphs = network, model, graphs
 
     @cached_property
@@ -91,17 +95,16 @@ class EagleDrafter(Drafter):
         return self._logits(ctx, predicted, slots)
 
     def _logits(self, ctx: BodyContext, predicted: Tensor, slots: Tensor) -> Tensor:
-        """Logits [L, V] of the tokens after rows at slots [L], from their predicted states
-        [R, L, D]."""
+        """Return logits [L, V] after rows at slots [L], from their predicted states [R, L, D]."""
         asked = slots + (1 - self._prompt_rows(ctx))
         return ctx.guide(self.model.head(predicted), asked)
 
     def _prompt_rows(self, ctx: BodyContext) -> int:
-        """How many rows of its cache are the prompt's."""
+        """Return how many rows of its cache are the prompt's."""
         return 0
 
     def _with_prompt(self, ctx: BodyContext, inputs: Tensor) -> Tensor:
-        """The first rows [R, L, 2D], behind the prompt's where it reads one."""
+        """Return the first rows [R, L, 2D], after the prompt's where it reads one."""
         return inputs
 
     def _embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
@@ -122,16 +125,20 @@ class EagleDrafter(Drafter):
         return ctx.drafter_cache
 
     def _inputs(self, ctx: BodyContext, tokens: Tensor, slots: Tensor, hidden: Tensor) -> Tensor:
-        """Rows [R, L, 2D] of tokens [L] at slots [L] of the cache; `hidden` [R, L, D] are the
-        states one slot before each."""
+        """Return rows [R, L, 2D] of tokens [L] at slots [L] of the cache.
+
+        `hidden` [R, L, D] are the states one slot before each.
+        """
         embedded = self._embed(tokens, slots - self._prompt_rows(ctx))
         return torch.cat([embedded.expand(len(hidden), -1, -1), hidden], -1)
 
     def _read(
         self, ctx: BodyContext, inputs: Tensor, slots: Tensor, newest: Tensor | None
     ) -> Tensor:
-        """Predicted states [R, L, D] of rows at slots [L], which the open window of the cache then
-        keeps; `newest` as in `_mask`."""
+        """Return predicted states [R, L, D] of rows at slots [L], which the cache's window keeps.
+
+        `newest` is as in `_mask`.
+        """
         cache = self._cache(ctx)
         positions = self.model.position_ids(
             slots + (ctx.length - self._prompt_rows(ctx)), ctx.start
@@ -143,12 +150,14 @@ class EagleDrafter(Drafter):
     def _predict(
         self, inputs: Tensor, mask: Tensor | None, position_ids: Tensor, cache: WindowCache
     ) -> Tensor:
-        """Hidden states [R, L, D] of rows [R, L, 2D]."""
+        """Return hidden states [R, L, D] of rows [R, L, 2D]."""
         return self.run_layers(inputs, mask, position_ids, cache)
 
     def _mask(self, ctx: BodyContext, cache: WindowCache, newest: Tensor | None) -> Tensor | None:
-        """Additive mask [R, 1, L, S] of L rows: `newest` [L, N] of the newest slots, all before
-        which is seen; None where all is."""
+        """Return the additive mask [R, 1, L, S] of L rows, or None where they see everything.
+
+        `newest` [L, N] masks the newest slots; all earlier slots are seen.
+        """
         if newest is None:
             return None
         return F.pad(newest, (cache.end - newest.shape[1], 0)).expand(ctx.batch, 1, -1, -1)

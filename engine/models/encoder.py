@@ -1,9 +1,9 @@
-"""The codes of a picture of one's own, by the encoder of a model's image tokenizer.
+"""The codes of a visitor's own picture, by the encoder of a model's image tokenizer.
 
-No race needs an encoder, so no model keeps one: it is read from the model's files when a picture is
-given, on the processor, and freed again. A picture takes seconds. Emu3's is a video's, takes every
-picture four times, minutes and much memory: it is left out. So is SimpleAR's, another TorchScript
-file.
+No race needs an encoder, so no model keeps one. It is read from the model's files when a picture is
+given, on the CPU, and freed again; a picture takes seconds. Emu3's encoder is a video's: it takes
+every picture four times, minutes and much memory, and is left out. So is SimpleAR's, another
+TorchScript file.
 """
 
 from __future__ import annotations
@@ -31,19 +31,22 @@ Reader = Callable[[ModelCard, Mapping[str, Path]], Callable[[Tensor], Tensor]]
 
 @torch.inference_mode()
 def encode(card: ModelCard, folders: Mapping[str, Path], picture: np.ndarray) -> list[int]:
-    """The codes of a picture uint8 [H, W, 3] of `size(card)`, row by row. `folders` has the parts
-    that `parts(card)` names. Raises ModelError where their files are missing or do not fit."""
+    """Return the codes of a picture, row by row.
+
+    `picture` is uint8 [H, W, 3] of `size(card)`. `folders` has the parts that `parts(card)` names.
+    Raises ModelError where their files are missing or do not fit.
+    """
     pixels = torch.from_numpy(picture).movedim(-1, 0)[None] / 127.5 - 1
     return _READERS[card.family](card, folders)(pixels).flatten().tolist()
 
 
 def parts(card: ModelCard) -> tuple[str, ...] | None:
-    """The parts of a model that its encoder is read from; None where it has none here."""
+    """Return the parts of a model from which its encoder is read; None if it has none here."""
     return _PARTS.get(card.family)
 
 
 def size(card: ModelCard) -> tuple[int, int]:
-    """The width and height of a model's pictures, in pixels."""
+    """Return the width and height of a model's pictures, in pixels."""
     side = 8 if card.family == "embedded" else 16
     return card.grid[1] * side, card.grid[0] * side
 
@@ -66,8 +69,10 @@ def _llamagen(card: ModelCard, folders: Mapping[str, Path]) -> Callable[[Tensor]
 
 
 def _normalised(config: JanusVQVAEConfig, state: dict[str, Tensor]) -> Callable[[Tensor], Tensor]:
-    """Of Janus and LlamaGen: the nearest code in direction. (JanusVQVAE.encode compares vectors of
-    any length, unlike the published code and its own decoder.)"""
+    """Return the encoder of Janus and LlamaGen, which takes the code nearest in direction.
+
+    JanusVQVAE.encode compares vectors of any length, unlike the published code and its own decoder.
+    """
     with torch.device("meta"):
         vq = JanusVQVAE(config)
     del vq.decoder, vq.post_quant_conv
@@ -83,7 +88,7 @@ def _normalised(config: JanusVQVAEConfig, state: dict[str, Tensor]) -> Callable[
 
 
 def _chameleon(card: ModelCard, folders: Mapping[str, Path]) -> Callable[[Tensor], Tensor]:
-    """Codes in the tokens' order, as the model has them."""
+    """Return Chameleon's encoder, with codes in the order of the tokens."""
     settings = chameleon.read_config(folders["model"])
     with torch.device("meta"):
         vq = ChameleonVQVAE(settings.vq_config)

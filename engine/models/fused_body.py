@@ -1,5 +1,7 @@
-"""A LeanBody's layers on a CUDA device with the kernels of `engine.kernels`: four matrix
-products of PyTorch's and six other launches a layer, where it has some seventeen."""
+"""A LeanBody's layers on a CUDA device, with the kernels of `engine.kernels`.
+
+A layer takes four matrix products of PyTorch and six other launches, instead of some seventeen.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,10 @@ _MOST_OFF = 0.15  # of the largest number of a state: rounding in bfloat16 stays
 
 
 class FusedBody:
-    """The layers of a LeanBody whose norms come before attention and MLP, and whose heads have
-    none."""
+    """The layers of a LeanBody with norms before attention and MLP, and none in its heads."""
 
     def __init__(self, lean: LeanBody) -> None:
-        """Raises ValueError for a body that the kernels do not have, or whose states differ."""
+        """Raise ValueError for a body that the kernels do not support, or whose states differ."""
         self._lean, self.runtime = lean, f"Triton {kernels.VERSION}"
         if lean.norm_after or any(layer.head_norm is not None for layer in lean.layers):
             raise ValueError("its norms stand where the fused kernels have none")
@@ -35,7 +36,7 @@ class FusedBody:
         cache: WindowCache,
         query_ids: Tensor | None = None,
     ) -> Tensor:
-        """As LeanBody's."""
+        """Run the layers as LeanBody does."""
         lean = self._lean
         (rows, length, _), width = inputs.shape, len(lean.norm)
         heads, kv_heads, dim = lean.heads, lean.kv_heads, lean.head_dim
@@ -67,13 +68,13 @@ class FusedBody:
         return kernels.normed(x, lean.norm, lean.eps).view(rows, length, width)
 
     def _projected(self, x: Tensor, projection: Projection, norm: Tensor) -> Tensor:
-        """The projection of the normed rows x."""
+        """Return the projection of the normed rows x."""
         inner = kernels.normed(x, norm, self._lean.eps)
         return F.linear(inner, projection.weight, projection.bias)
 
     @torch.inference_mode()
     def _compare(self) -> None:
-        """Raises ValueError where states of numbers at random are not the lean body's."""
+        """Raise ValueError where the states of random inputs differ from the lean body's."""
         lean = self._lean
         device, dtype, width = lean.norm.device, lean.norm.dtype, len(lean.norm)
         some = torch.Generator(device).manual_seed(0)
@@ -97,7 +98,7 @@ class FusedBody:
 
 
 def _angles(lean: LeanBody, inputs: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
-    """Cosines and sines [R, T, d] of position ids [R, T]."""
+    """Return cosines and sines [R, T, d] of position ids [R, T]."""
     cos, sin = lean.rotary(inputs, ids)
     shape = *ids.shape, lean.head_dim
     return cos.expand(shape).contiguous(), sin.expand(shape).contiguous()

@@ -1,7 +1,7 @@
 """The decoder layers of a Llama-like body as one function with few operations.
 
-transformers loads the weights and stays the reference; in its modules a window of few rows costs
-as much between the operations as in them. Here queries, keys and values are one matrix product and
+transformers loads the weights and stays the reference. In its modules a window of few rows costs as
+much between the operations as in them. Here queries, keys and values are one matrix product and
 gate and up another, a projection adds itself to the residual stream, and what is the same in every
 layer is computed once a pass.
 """
@@ -27,7 +27,7 @@ class Cache(Protocol):
         """Whether passes of the same shapes come again."""
 
     def update(self, k: Tensor, v: Tensor, layer: int) -> tuple[Tensor, Tensor]:
-        """Writes a layer's keys and values [R, H, T, d]; returns those of all S slots."""
+        """Write a layer's keys and values [R, H, T, d]; return those of all S slots."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,10 @@ class Projection:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One layer's weights, all in the storage of the module's own parameters. `head_norm`:
-    Chameleon's norm of queries and keys, scale and shift [H + Hk, d]."""
+    """One layer's weights, all in the storage of the module's own parameters.
+
+    `head_norm` is Chameleon's norm of queries and keys: scale and shift [H + Hk, d].
+    """
 
     attention_norm: Tensor
     qkv: Projection
@@ -64,9 +66,17 @@ class LeanBody:
     def __init__(
         self, layers: Iterable[nn.Module], norm: Any, rotary: nn.Module, join: Any = None
     ) -> None:
-        """`rotary(x, position_ids)` returns cosines and sines [R, T, d] in the dtype of x. `join`
-        is a linear module that inputs of another width go through first, a drafter's. Raises
-        ValueError for an activation other than SiLU."""
+        """Fuse the layers' weights.
+
+        Args:
+            layers: the decoder layers.
+            norm: the final norm.
+            rotary: `rotary(x, position_ids)` returns cosines and sines [R, T, d] in the dtype of x.
+            join: a linear module for inputs of another width, as a drafter has.
+
+        Raises:
+            ValueError: an activation is not SiLU.
+        """
         modules: list[Any] = list(layers)
         attention = modules[0].self_attn
         if attention.config.hidden_act != "silu":
@@ -97,10 +107,15 @@ class LeanBody:
         cache: Cache,
         query_ids: Tensor | None = None,
     ) -> Tensor:
-        """Embeddings [R, T, D], or what `join` makes such of, at `position_ids` [R, T] to hidden
-        states [R, T, D], after the final norm. `mask` [R, 1, T, S] is added to the attention
-        scores; None hides nothing. Queries are rotated by `query_ids` [R, T], by default the same
-        as keys."""
+        """Return hidden states [R, T, D] after the final norm.
+
+        Args:
+            inputs: embeddings [R, T, D], or what `join` turns into them.
+            mask: added to the attention scores [R, 1, T, S]; None hides nothing.
+            position_ids: [R, T].
+            cache: the keys and values.
+            query_ids: position ids of the queries [R, T]; by default those of the keys.
+        """
         (rows, length, _), width = inputs.shape, len(self.norm)
         heads, kv_heads, dim = self.heads, self.kv_heads, self.head_dim
         groups = heads // kv_heads
@@ -142,7 +157,7 @@ class LeanBody:
         return self._normed(x, self.norm).view(rows, length, width)
 
     def stream(self, inputs: Tensor) -> Tensor:
-        """The residual stream [R T, D] as inputs [R, T, ..] begin it, to be added to in place."""
+        """Return the residual stream [R T, D] that inputs [R, T, ..] begin; it grows in place."""
         width = len(self.norm)
         if self.join is None:
             return inputs.reshape(-1, width).clone()
@@ -152,23 +167,26 @@ class LeanBody:
         return F.rms_norm(x, weight.shape, weight, self.eps)
 
     def _add(self, x: Tensor, inner: Tensor, projection: Projection, norm: Tensor) -> None:
-        """Adds what a projection makes of `inner` to the residual stream `x`."""
+        """Add a projection of `inner` to the residual stream `x`."""
         if self.norm_after:
             x += self._normed(F.linear(inner, projection.weight, projection.bias), norm)
         else:
             self.add(x, inner, projection)
 
     def add(self, x: Tensor, inner: Tensor, projection: Projection) -> None:
-        """As `_add`, where norms come before."""
+        """Add as `_add` does, where norms come before."""
         x.addmm_(inner, projection.weight.t())
         if projection.bias is not None:
             x += projection.bias
 
 
 def attention_kernels(inputs: Tensor, cache: Cache) -> AbstractContextManager[None]:
-    """Which ones attention has. On a GPU PyTorch prefers cuDNN's, which is the fastest but takes 80
-    ms to set itself up for new shapes: others are as good for those that do not come again. The
-    choice is the process's, so that a pass on another thread may take the other one."""
+    """Choose attention's kernels.
+
+    On a GPU PyTorch prefers cuDNN's, which are the fastest but take 80 ms to set up for new shapes.
+    Others are as good for shapes that do not come again. The choice belongs to the process, so a
+    pass on another thread may get the other one.
+    """
     if inputs.is_cuda and not cache.repeats:
         return sdpa_kernel(
             [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
@@ -202,7 +220,7 @@ def _projection(*modules: Any) -> Projection:
 
 
 def _fused(parameters: list[nn.Parameter]) -> Tensor:
-    """The parameters as one tensor along their first axis, of which they become views."""
+    """Concatenate parameters along their first axis, and make them views of the result."""
     fused = torch.cat([parameter.detach() for parameter in parameters])
     fused = fast_layout(fused)
     parts = fused.split_with_sizes([len(parameter) for parameter in parameters])
@@ -212,8 +230,10 @@ def _fused(parameters: list[nn.Parameter]) -> Tensor:
 
 
 def fast_layout(weight: Tensor) -> Tensor:
-    """A weight [out, in], or [D], as it lies best in memory: for few rows on a CPU, products with a
-    wide matrix are faster with its outputs contiguous."""
+    """Return a weight [out, in], or [D], in its fastest memory layout.
+
+    For few rows on a CPU, products with a wide matrix are faster with its outputs contiguous.
+    """
     if weight.device.type == "cpu" and weight.dim() == 2 and len(weight) > weight.shape[1]:
         return weight.t().contiguous().t()
     return weight

@@ -1,4 +1,4 @@
-"""Teacher forcing: what a model says of a picture whose tokens are known."""
+"""Teacher forcing: a model's logits for a picture whose tokens are known."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ from engine.settings import Sampling
 def teacher_forced(
     model: ImageModel, plan: Plan, prompt: str, sampling: Sampling, tokens: Tensor
 ) -> Tensor:
-    """Logits [length, V] of each position of a plan, `tokens` [length] on the device, given those
-    before it, as `ImageModel.forward` returns them, with the guidance of `sampling`."""
+    """Return logits [length, V] of each position of a plan, given the tokens before it.
+
+    They are as `ImageModel.forward` returns them, with the guidance of `sampling`. `tokens`
+    [length] are on the device.
+    """
     return torch.cat(list(windows(model, plan, prompt, sampling, tokens)))
 
 
@@ -24,8 +27,7 @@ def teacher_forced(
 def windows(
     model: ImageModel, plan: Plan, prompt: str, sampling: Sampling, tokens: Tensor
 ) -> Iterator[Tensor]:
-    """The same a window of positions after the other: all logits of a large picture are a
-    gigabyte."""
+    """Yield the same logits window by window, because those of a large picture take a gigabyte."""
     fed = torch.cat([tokens[:1], tokens[:-1]])  # whatever stands for the first root
     slot = model.slots.take()
     try:

@@ -1,4 +1,4 @@
-"""The codes nearest to each code, by L2 distance in the codebook; equally near ones by number."""
+"""The codes nearest to each code, by L2 distance in the codebook; ties go to the smaller number."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ _tables: MutableMapping[Tensor, Tensor] = WeakTensorKeyDictionary()
 
 
 def neighbours(codebook: Tensor, k: int) -> Tensor:
-    """Return `nearest_codes` of every code, int32 [V, k - 1]. It is computed once for a codebook
-    [V, D]."""
+    """Return `nearest_codes` of every code, int32 [V, k - 1].
+
+    It is computed once for a codebook [V, D].
+    """
     table = _tables.get(codebook)
     if table is None or table.shape[1] < k - 1:
         book = codebook.float()
@@ -28,8 +30,10 @@ def neighbours(codebook: Tensor, k: int) -> Tensor:
 
 
 def nearest_codes(codebook: Tensor, x: Tensor, k: int) -> Tensor:
-    """Return the k - 1 codes nearest to each of x [H], nearest first and itself excluded,
-    [H, k - 1]. k is at most V."""
+    """Return the k - 1 codes nearest to each of x [H], without x, nearest first [H, k - 1].
+
+    k is at most V.
+    """
     # Without matrix products, whose rounding, and with it the order of near ties, depends on how
     # many codes are computed together.
     distance = torch.cdist(codebook[x], codebook, compute_mode="donot_use_mm_for_euclid_dist")

@@ -1,7 +1,8 @@
-"""A LeanBody's layers run by ONNX Runtime, whose kernels take less of a processor's time.
+"""A LeanBody's layers run by ONNX Runtime, whose kernels take less of a CPU's time.
 
-The graph is a file without weights, which `python -m train.export` makes; it gets those of the lean
-body when its session is made. ONNX Runtime is imported here alone, and everything runs without it.
+The graph is a file without weights, which `python -m train.export` makes. It gets the lean body's
+weights when its session is made. Only this module imports ONNX Runtime, and everything runs without
+it.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ PLACES = 1024  # position ids that the tables of the rotation have
 
 
 class Body(Protocol):
-    """What runs a body's layers; `runtime` is its name and version where it is not PyTorch."""
+    """Runs a body's layers; `runtime` is its name and version if it is not PyTorch."""
 
     @property
     def runtime(self) -> str: ...
@@ -44,13 +45,16 @@ class Body(Protocol):
         cache: WindowCache,
         query_ids: Tensor | None = None,
     ) -> Tensor:
-        """As LeanBody's."""
+        """Run the layers as LeanBody does."""
 
 
 def fastest_body(lean: LeanBody, graphs: Path | None) -> Body:
-    """The layers with fused kernels on a CUDA device, elsewhere as ONNX Runtime runs them by the
-    files in the folder `graphs`; the lean body where there is neither, and, with a warning, where a
-    package or a file is missing, does not fit or computes something else."""
+    """Return the fastest body for a device.
+
+    On a CUDA device it has fused kernels. Elsewhere ONNX Runtime runs the graphs in the folder
+    `graphs`. Without either it is the lean body, with a warning where a package or a file is
+    missing, does not fit or computes something else.
+    """
     try:
         if lean.norm.is_cuda:
             from engine.models.fused_body import FusedBody
@@ -63,18 +67,21 @@ def fastest_body(lean: LeanBody, graphs: Path | None) -> Body:
 
 
 class OnnxBody:
-    """The layers of a LeanBody without biases but its join's, in float32 on a CPU, for rows that
-    share mask and position ids, as those of prompts without padding do.
+    """The layers of a LeanBody without biases (except its join's), in float32 on a CPU.
 
-    Attention is ONNX Runtime's GroupQueryAttention, which rotates queries and keys and writes the
-    window's keys and values where the cache has them. It takes a window in a batch of one, so the R
-    rows are heads to it: [R, H, slots, d] is [1, R H, slots, d] without a copy. A session computes
-    with as many threads as torch did when it was made.
+    Its rows must share mask and position ids, as those of prompts without padding do. Attention is
+    ONNX Runtime's GroupQueryAttention, which rotates queries and keys and writes the window's keys
+    and values into the cache. It takes a window in a batch of one, so it sees the R rows as heads:
+    [R, H, slots, d] is [1, R H, slots, d] without a copy. A session computes with as many threads
+    as torch had when it was made.
     """
 
     def __init__(self, lean: LeanBody, graphs: Path) -> None:
-        """Raises ImportError without the package, ValueError for the graph of another body, and
-        what the package raises for a graph that it cannot read."""
+        """Make the sessions.
+
+        Raises ImportError without the package, ValueError for the graph of another body, and the
+        package's errors for a graph that it cannot read.
+        """
         import onnxruntime
 
         self.runtime = f"ONNX Runtime {onnxruntime.__version__}"
@@ -93,8 +100,11 @@ class OnnxBody:
         cache: WindowCache,
         query_ids: Tensor | None = None,
     ) -> Tensor:
-        """As LeanBody's, which also runs what the graph does not have: queries that are rotated
-        otherwise than keys, and windows that are not the last of the slots attended to."""
+        """Run the layers as LeanBody does.
+
+        LeanBody also runs what the graph does not support: queries that are rotated differently
+        from keys, and windows that are not the last of the slots that are attended to.
+        """
         if query_ids is not None or cache.bucket > 1:
             return self._lean(inputs, mask, position_ids, cache, query_ids)
         rows, length, width = inputs.shape
@@ -153,8 +163,10 @@ def file_name(rows: int) -> str:
 
 
 def initializers(lean: LeanBody) -> dict[str, Tensor]:
-    """The graph's tensors by name: matrices [in, out], norms and a bias [D], and cosines and sines
-    [PLACES, d / 2]."""
+    """Return the graph's tensors by name.
+
+    They are matrices [in, out], norms and a bias [D], and cosines and sines [PLACES, d / 2].
+    """
     cos, sin = lean.rotary(lean.norm.new_empty(1), torch.arange(PLACES)[None])
     half = lean.head_dim // 2
     tensors = {"norm": lean.norm, "cos": cos[0, :, :half], "sin": sin[0, :, :half]}
@@ -174,8 +186,11 @@ def initializers(lean: LeanBody) -> dict[str, Tensor]:
 
 
 def digest(lean: LeanBody) -> str:
-    """16 hexadecimal digits of what a graph depends on: the sizes of the weights, of the rotation's
-    tables and of the heads, and the norm's constant."""
+    """Return 16 hexadecimal digits of what a graph depends on.
+
+    These are the sizes of the weights, of the rotation's tables and of the heads, and the norm's
+    constant.
+    """
     shapes = {name: list(tensor.shape) for name, tensor in initializers(lean).items()}
     text = json.dumps([shapes, lean.heads, lean.kv_heads, lean.head_dim, lean.eps])
     return hashlib.sha256(text.encode()).hexdigest()[:16]

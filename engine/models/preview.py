@@ -1,7 +1,8 @@
-"""The preview decoder: pictures of half-made grids of codes, much cheaper than the VQ decoder's and
-nearly as good. It is distilled from a model's own VQ decoder, as Stable Diffusion's tiny
-autoencoders are (github.com/madebyollin/taesd), by `engine/models/distil.py`; the embedded model's
-by `train/preview.py`.
+"""The preview decoder: pictures of half-made grids of codes.
+
+It is much cheaper than the VQ decoder and nearly as good. `engine/models/distil.py` distils it from
+a model's own VQ decoder, as Stable Diffusion's tiny autoencoders are
+(github.com/madebyollin/taesd); `train/preview.py` distils the embedded model's.
 """
 
 from __future__ import annotations
@@ -23,13 +24,15 @@ FILE = "model.safetensors"
 
 
 class PreviewDecoder(nn.Module):
-    """A patch of pixels and a vector of features for each code, 3 x 3 convolutions of the features
-    over the grid, and a linear map from them to what is added to the patches. There is no statistic
-    of the whole picture: the pixels of a token depend on the tokens at most LAYERS rows and columns
-    away."""
+    """A table of patches, corrected by convolutions.
+
+    Each code has a patch of pixels and a vector of features. 3 x 3 convolutions of the features
+    over the grid and a linear map give what is added to the patches. There is no statistic of the
+    whole picture: the pixels of a token depend on tokens at most LAYERS rows and columns away.
+    """
 
     def __init__(self, codes: int, scale: int) -> None:
-        """`scale`: pixels of a token's side."""
+        """Make a network for `codes` codes; `scale` is the side of a token in pixels."""
         super().__init__()
         self.scale = scale
         self.patches = nn.Embedding(codes, 3 * scale**2)
@@ -42,7 +45,7 @@ class PreviewDecoder(nn.Module):
             layer.weight.data = layer.weight.data.contiguous(memory_format=torch.channels_last)
 
     def forward(self, codes: Tensor) -> Tensor:
-        """Codes [B, h, w] to pixels [B, 3, s h, s w], about -1 .. 1."""
+        """Return pixels [B, 3, s h, s w], about -1 .. 1, of codes [B, h, w]."""
         x = self.features(codes).movedim(-1, 1)
         for layer in self.layers:
             x = x + F.relu(layer(x))
@@ -50,22 +53,27 @@ class PreviewDecoder(nn.Module):
 
     @torch.inference_mode()
     def pictures(self, tokens: np.ndarray) -> np.ndarray:
-        """Codes int [h, w] or [B, h, w] to uint8 [s h, s w, 3] or a batch of such, as
-        `ImageModel.pixels`."""
+        """Return pictures uint8 [s h, s w, 3] of codes int [h, w], or a batch of both.
+
+        The shapes are those of `ImageModel.pixels`.
+        """
         codes = torch.as_tensor(tokens, dtype=torch.long, device=self.head.weight.device)
         drawn = self(codes if codes.dim() == 3 else codes[None])
         shown = ((drawn.clamp(-1, 1) + 1) * 127.5).round().byte().cpu().permute(0, 2, 3, 1).numpy()
         return shown if codes.dim() == 3 else shown[0]
 
     def save(self, file: Path, metadata: dict[str, str] | None = None) -> None:
-        """Writes the weights in float16. Raises OSError or SafetensorError."""
+        """Write the weights in float16. Raises OSError or SafetensorError."""
         weights = {key: value.half().contiguous() for key, value in self.state_dict().items()}
         save_file(weights, file, metadata)
 
     @classmethod
     def load(cls, file: Path, device: torch.device) -> PreviewDecoder:
-        """From a file that `save` wrote, whose shapes say how many codes and what scale there are;
-        in float32. Raises ModelError where the file is missing, broken or another network's."""
+        """Read a file that `save` wrote, in float32.
+
+        Its shapes give the number of codes and the scale. Raises ModelError where the file is
+        missing, broken or another network's.
+        """
         state = read_weights(file)
         try:
             codes, size = state["patches.weight"].shape

@@ -1,4 +1,4 @@
-"""Slots: a lane's place on a loaded model, made once and used by race after race."""
+"""Slots: a lane's place on a loaded model, made once and used in race after race."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from engine.models.cache import WindowCache
 
 
 class Slot:
-    """Caches, tensors that keep their address, and the graphs that were captured with both. Caches
-    serve any lane, tensors and graphs the one that made them, as often as it comes back. `keeps`:
-    whether its lane has such tensors, as with static shapes."""
+    """Caches, tensors with a fixed address, and the graphs that were captured with both.
+
+    Caches serve any lane. Tensors and graphs serve the lane that made them, whenever it returns.
+    `keeps` is whether its lane has such tensors, as with static shapes.
+    """
 
     def __init__(self) -> None:
         self.graphs: Graphs | None = None
@@ -25,19 +27,22 @@ class Slot:
 
     @property
     def bytes(self) -> int:
-        """What its caches take on the device."""
+        """Memory of its caches on the device, in bytes."""
         return sum(cache.bytes for cache in self._caches.values())
 
     def enter(self, lane: Hashable) -> None:
-        """Begins a lane. Equal keys stand for lanes whose steps are the same operations on places
-        of the same shapes; None for one that keeps nothing but the caches."""
+        """Begin a lane.
+
+        Lanes with equal keys run the same operations on places of the same shapes. A lane with the
+        key None keeps only the caches.
+        """
         self.keeps = lane is not None
         if self.keeps and lane != self._owner:
             self._owner = lane
             self._forget()
 
     def place(self, name: Hashable, values: Tensor) -> Tensor:
-        """The values, in the place that this name had in the lane's race before, if they fit."""
+        """Return the values at the address of this name in the lane's last race, if they fit."""
         if not self.keeps:
             return values
         place = self._places.get(name)
@@ -57,7 +62,7 @@ class Slot:
         device: torch.device,
         bucket: int = 1,
     ) -> WindowCache:
-        """An empty cache of that name, as WindowCache makes it, with at least so many slots."""
+        """Return an empty WindowCache of that name with at least `slots` slots."""
         cache, kind = self._caches.get(name), (layers, heads, dim, dtype, device, bucket)
         if cache is None or cache.kind != kind or cache.rows < rows or cache.slots < slots:
             self._caches.pop(name, None)  # before the larger one is there
@@ -69,26 +74,29 @@ class Slot:
         return cache
 
     def clear(self) -> None:
-        """Frees all that it holds."""
+        """Free everything that it holds."""
         self._caches.clear()
         self._forget()
 
     def _forget(self) -> None:
-        """Graphs know addresses: they go with what they were captured with."""
+        """Drop the graphs with the tensors whose addresses they know."""
         self._places.clear()
         self.graphs = None
 
 
 class Slots:
-    """The slots of one model: as many as lanes raced at once. The first that is free is given, so
-    that lanes that come in the same order race after race get the same ones."""
+    """The slots of one model: as many as the largest number of lanes that raced at once.
+
+    The first free slot is taken, so lanes that come in the same order in every race get the same
+    slots.
+    """
 
     def __init__(self) -> None:
         self._all: list[Slot] = []
         self._free: list[Slot] = []
 
     def take(self, lane: Hashable = None) -> Slot:
-        """A free slot, or one more; `lane` as in `Slot.enter`. It is given back by `release`."""
+        """Return a free or new slot, until `release`; `lane` is as in `Slot.enter`."""
         slot = next(iter(self._idle()), None)
         if slot is None:
             slot = Slot()
@@ -102,12 +110,11 @@ class Slots:
         self._free.append(slot)
 
     def bytes(self, lanes: int) -> int:
-        """What the caches of the first `lanes` free slots take on the device."""
+        """Return the bytes of the caches of the first `lanes` free slots on the device."""
         return sum(slot.bytes for slot in self._idle()[:lanes])
 
     def trim(self, lanes: int) -> int:
-        """Frees what the free slots hold but for the first `lanes`. Returns how many bytes the
-        caches were."""
+        """Free what the free slots hold, except the first `lanes`; return the caches' bytes."""
         others = self._idle()[lanes:]
         freed = sum(slot.bytes for slot in others)
         for slot in others:

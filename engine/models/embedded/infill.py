@@ -1,8 +1,8 @@
 """The embedded model that fills in any cells of a picture given any others.
 
-An input row is the raster model's, token + slot of its own cell, plus `next` of the cell that it
-predicts, and its query is rotated to where that raster row would stand. With everything masked, in
-raster order and with `next` at zero, it is the raster model.
+An input row is the raster model's row, token + slot of its own cell, plus `next` of the cell that
+it predicts. Its query is rotated to the place of that raster row. With everything masked, in raster
+order and with `next` at zero, it is the raster model.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from engine.plan import anywhere
 class EmbeddedInfill(EmbeddedTarget):
     """The target over sequences of caption, known cells in raster order, then masked cells.
 
-    P caption slots and the begin-of-image slot are those of the target. A row's own position id is
-    its slot, P + 1 + cell; where it asks for a cell, its query has that of the cell before it in
-    raster order, P + cell: distances are those that the target learnt.
+    The P caption slots and the begin-of-image slot are the target's. A row's position id is its
+    slot, P + 1 + cell. When it asks for a cell, its query has the id of the cell before that in
+    raster order, P + cell, so that distances are those that the target learnt.
     """
 
     def __init__(self, config: LlamaConfig) -> None:
@@ -41,20 +41,22 @@ class EmbeddedInfill(EmbeddedTarget):
     @classmethod
     @torch.no_grad()
     def continued(cls, target: EmbeddedTarget) -> Self:
-        """A copy of the target, `next` at zero."""
+        """Return a copy of the target with `next` at zero."""
         infill = cls(target.config).to(target.device, target.dtype)
         infill.load_state_dict(target.state_dict(), strict=False)
         nn.init.zeros_(infill.next.weight)
         return infill
 
     def embed_asking(self, cells: Tensor) -> Tensor:
-        """What asking for cells [..] adds to rows [.., D]; nothing where a cell is MASKED."""
+        """Return what asking for cells [..] adds to rows [.., D]; zero where a cell is MASKED."""
         asked = F.embedding(cells.clamp_min(0), self.next.weight)
         return asked * (cells >= 0)[..., None]
 
     def states(self, inputs: Tensor, position_ids: Tensor, query_ids: Tensor) -> Tensor:
-        """Hidden states [B, T, D] of causal rows [B, T, D] whose keys and queries are rotated by
-        position ids [B, T] of their own."""
+        """Return hidden states [B, T, D] of causal rows [B, T, D].
+
+        Keys and queries are rotated by their own position ids [B, T].
+        """
         body, x = self.model, inputs
         keys, queries = body.rotary_emb(x, position_ids), body.rotary_emb(x, query_ids)
         for layer in body.layers:
@@ -63,7 +65,7 @@ class EmbeddedInfill(EmbeddedTarget):
 
 
 def _layer(layer: Any, x: Tensor, keys: Any, queries: Any) -> Tensor:
-    """One Llama layer, causal. `keys` and `queries`: cosines and sines [B, T, d]."""
+    """Run one causal Llama layer; `keys` and `queries` are cosines and sines [B, T, d]."""
     attention, inner = layer.self_attn, layer.input_layernorm(x)
     q, k, v = (
         project(inner).unflatten(-1, (-1, attention.head_dim)).transpose(1, 2)
@@ -81,20 +83,22 @@ def _layer(layer: Any, x: Tensor, keys: Any, queries: Any) -> Tensor:
 
 
 def _rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Heads [B, H, T, d] by cosines and sines [B, T, d], as transformers' Llama does it."""
+    """Rotate heads [B, H, T, d] by cosines and sines [B, T, d], as transformers' Llama does."""
     x1, x2 = x.chunk(2, -1)
     return x * cos.unsqueeze(1) + torch.cat([-x2, x1], -1) * sin.unsqueeze(1)
 
 
 class EmbeddedInfiller(BodyModel):
-    """The embedded model that fills in any cells: the `whole` one's codes and pixels, and a network
-    of its own. Behind the caption come the known cells; the last of these rows is the first
-    window's root."""
+    """The embedded model that fills in any cells.
+
+    It has the codes and pixels of the `whole` model, and a network of its own. The known cells
+    follow the caption; the last of these rows is the first window's root.
+    """
 
     fills_in = Fills.ANY
 
     def __init__(self, whole: Any, network: EmbeddedInfill, weights: str) -> None:
-        """`whole` is the EmbeddedModel, `weights` what identifies the network's."""
+        """Wrap a network; `whole` is the EmbeddedModel, `weights` identifies the network."""
         self.whole, self.network, self.weights = whole, network, weights
         for name in ("name", "grid", "vocab_size", "codebook", "device", "dtype", "sampling"):
             setattr(self, name, getattr(whole, name))
@@ -103,13 +107,13 @@ class EmbeddedInfiller(BodyModel):
 
     @cached_property
     def plan(self) -> Plan:
-        """Its whole pictures' is of any order, too."""
+        """The plan of a whole picture, which may also have any order."""
         height, width = self.grid
         return anywhere(self.grid, Infilling((MASKED,) * (height * width), "raster"))
 
     @property
     def swatches(self) -> bytes | None:
-        """The whole model's: codes look the same."""
+        """The whole model's swatches, because the codes look the same."""
         return self.whole.swatches
 
     @swatches.setter

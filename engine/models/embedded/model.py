@@ -1,5 +1,7 @@
-"""The embedded model, whose weights live in the repository. Trained from scratch by `train/`; its
-model card is weights/README.md."""
+"""The embedded model, whose weights are in the repository.
+
+`train/` trains it from scratch; its model card is weights/README.md.
+"""
 
 from __future__ import annotations
 
@@ -40,8 +42,11 @@ class EmbeddedModel(BodyModel):
     def __init__(
         self, weights: Path = WEIGHTS, device: str = "cpu", dtype: torch.dtype = torch.float32
     ) -> None:
-        """`dtype` is float32, or float64 to compare with. Raises ModelError, naming the folder or
-        file, where the weights are missing or damaged."""
+        """Read the weights.
+
+        `dtype` is float32, or float64 for comparisons. Raises ModelError, which names the folder or
+        file, where the weights are missing or damaged.
+        """
         check_sums(weights)
         for part in ("vq", "target", "drafter", "preview", "captions"):
             if not (weights / part).exists():
@@ -78,8 +83,11 @@ class EmbeddedModel(BodyModel):
             self.filler = EmbeddedInfiller(self, infill, _digest(weights, "infill", "vq"))
 
     def caption_ids(self, text: str, guided: bool) -> Tensor:
-        """The tokens [R, P] of the caption that the prompt is read as, and if guided a second row
-        of padding: the target was trained with that where the caption is dropped."""
+        """Return the tokens [R, P] of the caption that the prompt is read as.
+
+        If guided, a second row has padding alone, with which the target was trained where the
+        caption is dropped.
+        """
         caption = self.reader.read(text).scene.caption
         ids = torch.tensor([self.tokenizer.encode(caption).ids], device=self.device)
         return torch.cat([ids, torch.zeros_like(ids)]) if guided else ids
@@ -99,7 +107,7 @@ class EmbeddedModel(BodyModel):
 
 
 def _digest(weights: Path, *parts: str) -> str:
-    """16 hexadecimal digits that identify these networks' weights and the captions' tokenizer."""
+    """Return 16 hexadecimal digits of these networks' weights and the captions' tokenizer."""
     files = [file for part in parts for file in sorted((weights / part).glob("*.safetensors"))]
     found = hashlib.sha256()
     for file in (*files, weights / "captions" / "tokenizer.json"):

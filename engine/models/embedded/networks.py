@@ -1,5 +1,4 @@
-"""The networks of the embedded model: VQ-VAE (f = 8), target and EAGLE drafter; and how they are
-read."""
+"""The networks of the embedded model: VQ-VAE (f = 8), target and EAGLE drafter."""
 
 from __future__ import annotations
 
@@ -24,9 +23,11 @@ CODES = 2048  # of the codebook
 
 
 def read_network(kind: type[Network], folder: Path, dtype: torch.dtype) -> Network:
-    """A network from the folder that its `save_pretrained` wrote. Raises ModelError where the files
-    are missing, broken or do not fit: `from_pretrained` would go on with random numbers for a
-    weight that it does not find."""
+    """Read a network from the folder that its `save_pretrained` wrote.
+
+    Raises ModelError where the files are missing, broken or do not fit. `from_pretrained` would go
+    on with random numbers for a weight that it does not find.
+    """
     config = kind.config_class.from_pretrained(folder)
     with torch.device("meta"):
         network = kind(config).to(dtype)
@@ -38,7 +39,11 @@ def read_network(kind: type[Network], folder: Path, dtype: torch.dtype) -> Netwo
 
 
 class VQConfig(PretrainedConfig):
-    """`code_dim`: a code's channels; `coarse`, `fine`, `depth`: the decoder's widths and blocks."""
+    """Sizes of the VQ-VAE.
+
+    `code_dim` is a code's channels; `coarse`, `fine` and `depth` are the decoder's widths and
+    blocks.
+    """
 
     model_type = "photo_finish_vq"
 
@@ -57,8 +62,11 @@ class VQConfig(PretrainedConfig):
 
 
 class ChannelNorm(nn.Module):
-    """RMS norm over the channels of each position: no statistics of the whole image, so that the
-    pixels of committed tokens do not change when distant tokens are committed."""
+    """RMS norm over the channels of each position.
+
+    It uses no statistics of the whole image, so the pixels of committed tokens do not change when
+    distant tokens are committed.
+    """
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -80,9 +88,11 @@ class Residual(nn.Module):
 
 
 class EmbeddedVQ(PreTrainedModel):
-    """Pixels [B, 3, 8h, 8w] in -1..1 to codes [B, h, w] and back. The encoder's receptive field is
-    an 8 x 8 patch and a few pixels around it, so that a glyph has the same codes in every place;
-    the decoder's reaches 12 tokens, of which about four matter."""
+    """Turns pixels [B, 3, 8h, 8w] in -1..1 into codes [B, h, w] and back.
+
+    The encoder's receptive field is an 8 x 8 patch and a few pixels around it, so that a glyph has
+    the same codes everywhere. The decoder's reaches 12 tokens, of which about four matter.
+    """
 
     config_class = VQConfig
     _tied_weights_keys = None
@@ -118,14 +128,14 @@ class EmbeddedVQ(PreTrainedModel):
         self.post_init()
 
     def _init_weights(self, module: nn.Module) -> None:
-        """Keeps PyTorch's own initialisation: the networks are shallow."""
+        """Keep PyTorch's own initialisation; the networks are shallow."""
 
     def features(self, pixels: Tensor) -> Tensor:
-        """Unit vectors [B, D, h, w], before quantisation."""
+        """Return unit vectors [B, D, h, w], before quantisation."""
         return F.normalize(self.encoder(pixels).float(), dim=1)
 
     def nearest(self, features: Tensor) -> Tensor:
-        """Index of the nearest code, [B, h, w]."""
+        """Return the index of the nearest code [B, h, w]."""
         return torch.einsum("bdhw,vd->bhwv", features, F.normalize(self.codebook, dim=-1)).argmax(
             -1
         )
@@ -137,12 +147,12 @@ class EmbeddedVQ(PreTrainedModel):
         return F.normalize(self.codebook, dim=-1)[codes].movedim(-1, 1)
 
     def decode(self, codes: Tensor) -> Tensor:
-        """Codes [B, h, w] to pixels [B, 3, 8h, 8w], about -1..1."""
+        """Return pixels [B, 3, 8h, 8w], about -1..1, of codes [B, h, w]."""
         return self.decoder(self.embed(codes).to(next(self.decoder.parameters()).dtype))
 
 
 def target_config(caption_vocab: int, **changes: int) -> LlamaConfig:
-    """The embedded target's sizes: a Llama over 20 x 20 image codes after 17 caption slots."""
+    """Return the target's sizes: a Llama over 20 x 20 image codes after 17 caption slots."""
     sizes = {
         "vocab_size": CODES,
         "hidden_size": 256,
@@ -164,7 +174,7 @@ class EmbeddedTarget(LlamaForCausalLM):
     """The target: P caption tokens, a begin-of-image slot, then the image's codes in raster order.
 
     Its input is `inputs_embeds`: a token's embedding plus its slot's. Caption slots are 0..P-1, the
-    image begins at slot P, image token i is at slot P + 1 + i, and the row of each slot predicts
+    image begins at slot P, and image token i is at slot P + 1 + i. The row of each slot predicts
     the token of the next one. Captions are padded on the left with a learned token (id 0), and
     there is no padding mask: every row attends to every slot before it. A caption of padding alone
     is the unconditional row of guidance.
@@ -179,12 +189,14 @@ class EmbeddedTarget(LlamaForCausalLM):
         self.post_init()
 
     def embed_caption(self, ids: Tensor) -> Tensor:
-        """Caption ids [B, P] to the inputs of slots 0..P, [B, P + 1, D]: the row of the last
-        predicts image token 0."""
+        """Return the inputs of slots 0..P, [B, P + 1, D], for caption ids [B, P].
+
+        The row of the last slot predicts image token 0.
+        """
         return F.pad(self.captions(ids), (0, 0, 0, 1)) + self.slots.weight[: ids.shape[1] + 1]
 
     def embed_codes(self, codes: Tensor, positions: Tensor) -> Tensor:
-        """Image codes [B, L] at image positions [L] or [B, L] (0..399) to inputs [B, L, D]."""
+        """Return inputs [B, L, D] for image codes [B, L] at positions [L] or [B, L] (0..399)."""
         # Not through the modules, whose calls cost as much as the look-ups.
         slots = F.embedding(positions + (self.config.caption_slots + 1), self.slots.weight)
         return slots + F.embedding(codes, self.model.embed_tokens.weight)
@@ -194,7 +206,7 @@ class EmbeddedDrafter(PreTrainedModel):
     """EAGLE's drafter: one decoder layer over the target's hidden states.
 
     The row at slot s has the target's input at s and the target's last hidden state (after the
-    final norm) at s - 1, and predicts the hidden state at s, from which the target's frozen
+    final norm) at s - 1. It predicts the hidden state at s, from which the target's frozen
     `lm_head` computes logits for slot s + 1. When drafting ahead, its own prediction replaces the
     hidden state.
     """
@@ -217,11 +229,13 @@ class EmbeddedDrafter(PreTrainedModel):
         attention_mask: Tensor | None = None,
         past_key_values: Any = None,
     ) -> Tensor:
-        """Inputs and previous hidden states [B, L, 2D] at slots `position_ids` [B, L] to hidden
-        states [B, L, D].
+        """Return hidden states [B, L, D] of inputs and previous hidden states [B, L, 2D].
 
-        `attention_mask` is the 4D mask of a window, or None for plain causal rows;
-        `past_key_values` is anything with `.update(keys, values, layer) -> (keys, values)`.
+        Args:
+            inputs: inputs and previous hidden states [B, L, 2D].
+            position_ids: slots [B, L].
+            attention_mask: the 4D mask of a window; None for plain causal rows.
+            past_key_values: anything with `.update(keys, values, layer) -> (keys, values)`.
         """
         x = self.join(inputs)
         x = self.layer(
