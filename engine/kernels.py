@@ -1,9 +1,8 @@
-"""Triton kernels of a pass and of the rules, for a CUDA device: each does in one launch what
-PyTorch does in several.
+"""Triton kernels of a pass and of the rules, for a CUDA device.
 
-Every function names the one that it replaces, which is its oracle: in the tests, and when a model
-is loaded (`engine.numerics.distributions`, `engine.models.fused_body`). Triton is imported here
-alone.
+Each kernel does in one launch what PyTorch does in several. Every function names the one that it
+replaces, which is its oracle in the tests and when a model is loaded
+(`engine.numerics.distributions`, `engine.models.fused_body`). Only this module imports Triton.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ def _normed(x, weight, out, width, eps, BLOCK: tl.constexpr):
 
 
 def normed(x: Tensor, weight: Tensor, eps: float) -> Tensor:
-    """F.rms_norm of rows [rows, D]."""
+    """Return F.rms_norm of rows [rows, D]."""
     rows, width = x.shape
     out = torch.empty_like(x)
     block = triton.next_power_of_2(width)
@@ -55,8 +54,7 @@ def _rotate(
     length, heads, kv_heads, row_stride, head_stride,
     DIM: tl.constexpr, HALF: tl.constexpr, HEADS: tl.constexpr,
 ):  # fmt: skip
-    """Some heads of one row of the window: queries first, then keys, then values, which stay as
-    they are."""
+    """Process some heads of one row of the window: queries, then keys, then unchanged values."""
     row = tl.program_id(0)
     batch, t, groups = row // length, row % length, heads // kv_heads
     head, i = tl.program_id(1) * HEADS + tl.arange(0, HEADS)[:, None], tl.arange(0, HALF)[None, :]
@@ -92,9 +90,18 @@ def rotate(
     keys: Tensor,
     values: Tensor,
 ) -> Tensor:
-    """Rotates queries and keys of qkv [R, T, H + 2 Hk, d], and writes keys and values where a cache
-    has the window's slots [T]: keys and values [R, Hk, slots, d]. Returns queries [R, Hk, G T, d]:
-    the G heads that share a key are rows of one. `angles` are cosines and sines [R, T, d]."""
+    """Rotate queries and keys of qkv [R, T, H + 2 Hk, d], and write keys and values to the cache.
+
+    Returns queries [R, Hk, G T, d]: the G heads that share a key are rows of one.
+
+    Args:
+        qkv: queries, keys and values.
+        angles: cosines and sines of the keys [R, T, d].
+        query_angles: cosines and sines of the queries [R, T, d].
+        window: the window's slots in the cache [T].
+        keys: the cache's keys [R, Hk, slots, d].
+        values: the cache's values [R, Hk, slots, d].
+    """
     rows, length, heads, dim = qkv.shape
     kv_heads = keys.shape[1]
     heads -= 2 * kv_heads
@@ -114,9 +121,11 @@ def _attend(
     DIM: tl.constexpr, MASKED: tl.constexpr, PARTS: tl.constexpr,
     M: tl.constexpr, D: tl.constexpr, S: tl.constexpr,
 ):  # fmt: skip
-    """M queries of one of the keys' heads over a part of the keys, a block at a time. Without PARTS
-    it writes the output; else the part's largest score, the sum of exponentials beside it, and the
-    values weighted so."""
+    """Process M queries of one of the keys' heads over a part of the keys, block by block.
+
+    Without PARTS it writes the output. With PARTS it writes the part's largest score, the sum of
+    its exponentials, and the values weighted by them.
+    """
     head, part = tl.program_id(0), tl.program_id(1)
     row, m, i = head // kv_heads, tl.program_id(2) * M + tl.arange(0, M), tl.arange(0, D)
     asked, inside = m < count, (i < DIM)[None, :]
@@ -158,7 +167,7 @@ def _attend(
 
 @triton.jit
 def _output(head, m, count, length, kv_heads):
-    """Which of the outputs [R T, H] is query m's of a keys' head."""
+    """Return which of the outputs [R T, H] belongs to query m of a keys' head."""
     row, groups = head // kv_heads, count // length
     own = (head % kv_heads) * groups + m // length
     return (row * length + m % length) * (kv_heads * groups) + own
@@ -169,7 +178,7 @@ def _mix(
     sums, tops, weights, out, count, length, kv_heads, parts,
     DIM: tl.constexpr, D: tl.constexpr, P: tl.constexpr,
 ):  # fmt: skip
-    """The parts of one query put together, where its head and row of the window stand."""
+    """Combine the parts of one query, at its head and row of the window."""
     head, m = tl.program_id(0), tl.program_id(1)
     part, i = tl.arange(0, P), tl.arange(0, D)
     there = part < parts
@@ -187,10 +196,18 @@ def _mix(
 def attention(
     queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, length: int
 ) -> Tensor:
-    """F.scaled_dot_product_attention of queries [R, Hk, G T, d], T being `length`, over keys and
-    values [R, Hk, end, d] of a cache; `mask` [R, 1, G T, end] is added to the scores. Returns rows
-    [R T, H d]. Where the heads and queries make too few programs for the device, each reads a part
-    of the keys."""
+    """Return F.scaled_dot_product_attention over a cache, as rows [R T, H d].
+
+    Where heads and queries make too few programs for the device, each program reads a part of the
+    keys.
+
+    Args:
+        queries: [R, Hk, G T, d].
+        keys: [R, Hk, end, d].
+        values: [R, Hk, end, d].
+        mask: added to the scores [R, 1, G T, end].
+        length: T.
+    """
     rows, kv_heads, count, dim = queries.shape
     end, heads = keys.shape[2], rows * kv_heads
     few, many = _TOGETHER
@@ -221,8 +238,10 @@ def attention(
 
 
 def _stages(keys: Tensor, wide: int) -> int:
-    """How many blocks a program reads ahead: those that a multiprocessor's shared memory has room
-    for, beside one more for what is computed."""
+    """Return how many blocks a program reads ahead.
+
+    A multiprocessor's shared memory must have room for them, and for one more to compute with.
+    """
     if not keys.is_cuda:  # in Triton's interpreter
         return _STAGES
     held = torch.cuda.get_device_properties(keys.device).shared_memory_per_multiprocessor
@@ -240,7 +259,7 @@ def _gated(gate_up, out, width, BLOCK: tl.constexpr):
 
 
 def gated(gate_up: Tensor) -> Tensor:
-    """silu(gate) * up of [rows, 2 F], gate first."""
+    """Return silu(gate) * up of [rows, 2 F], gate first."""
     rows, width = len(gate_up), gate_up.shape[1] // 2
     out = gate_up.new_empty(rows, width)
     _gated[(rows, triton.cdiv(width, 1024))](gate_up, out, width, BLOCK=1024)
@@ -256,7 +275,7 @@ def _warps(block: int) -> int:
 
 @triton.jit(do_not_specialize=["top_k"])
 def _probs(logits, p, codes, temperature, top_k, BLOCK: tl.constexpr):
-    """The k-th largest logit is found two bits at a time, among integers in the order of floats."""
+    """Find the k-th largest logit two bits at a time, among integers in the order of floats."""
     row, i = tl.program_id(0).to(tl.int64), tl.arange(0, BLOCK)
     x = tl.load(logits + row * codes + i, mask=i < codes, other=float("-inf")).to(tl.float32)
     x = x / temperature
@@ -286,8 +305,10 @@ def _probs(logits, p, codes, temperature, top_k, BLOCK: tl.constexpr):
 
 @triton.jit
 def _sample(p, u, tokens, codes, BLOCKS: tl.constexpr, SIZE: tl.constexpr):
-    """First a block of tokens, then a token of it. Those of probability 0 are passed over, wherever
-    rounding puts the target."""
+    """Choose a block of tokens, then a token in it.
+
+    Tokens of probability 0 are skipped, wherever rounding puts the target.
+    """
     row = tl.program_id(0).to(tl.int64)
     block, i = tl.arange(0, BLOCKS), tl.arange(0, SIZE)
     at = block[:, None] * SIZE + i[None, :]
@@ -327,7 +348,7 @@ def _ranks_around(
     p, tokens, keys, codes, below, above,
     BITS: tl.constexpr, NO_RANK: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """From the token outwards, one rank after the other."""
+    """Go from the token outwards, rank by rank."""
     row, i = tl.program_id(0).to(tl.int64), tl.arange(0, BLOCK)
     inside = i < codes
     bits = tl.load(p + row * codes + i, mask=inside, other=0.0).to(tl.int32, bitcast=True)
@@ -348,7 +369,7 @@ def _ranks_around(
 def _likeliest(
     p, shares, tokens, codes, count, BITS: tl.constexpr, NO_RANK: tl.constexpr, BLOCK: tl.constexpr
 ):
-    """One after the other, each the largest rank below the one before."""
+    """Find tokens one by one, each the largest rank below the one before."""
     row, i = tl.program_id(0).to(tl.int64), tl.arange(0, BLOCK)
     bits = tl.load(p + row * codes + i, mask=i < codes, other=0.0).to(tl.int32, bitcast=True)
     # The sign is dropped, so that NaN is the largest.
@@ -390,8 +411,10 @@ class Rules:
 
     @staticmethod
     def probs(logits: Tensor, temperature: float, top_k: int) -> Tensor:
-        """`logits_to_probs` of [L, V] without top-p and forced positions, float32; `top_k` 0 keeps
-        all."""
+        """Return `logits_to_probs` of [L, V] without top-p and forced positions, float32.
+
+        `top_k` 0 keeps all tokens.
+        """
         rows, codes = logits.shape
         p = torch.empty(rows, codes, device=logits.device)
         block = triton.next_power_of_2(codes)
@@ -403,7 +426,7 @@ class Rules:
 
     @staticmethod
     def sample(p: Tensor, u: Tensor) -> Tensor:
-        """`sample` of [..., V] at u [...]."""
+        """Return `sample` of [..., V] at u [...]."""
         codes = p.shape[-1]
         tokens = torch.empty(u.shape, dtype=torch.long, device=p.device)
         size = min(_SIZE, triton.next_power_of_2(codes))
@@ -416,17 +439,17 @@ class Rules:
 
     @staticmethod
     def residual(p: Tensor, q: Tensor) -> Tensor:
-        """`residual` of [..., V]."""
+        """Return `residual` of [..., V]."""
         return _each_row(p, q)
 
     @staticmethod
     def normalise(p: Tensor) -> Tensor:
-        """`normalise` of [..., V]."""
+        """Return `normalise` of [..., V]."""
         return _each_row(p, None)
 
     @staticmethod
     def ranks_around(p: Tensor, tokens: Tensor, below: int, above: int) -> Tensor:
-        """`ranks_around` of p [H, V]."""
+        """Return `ranks_around` of p [H, V]."""
         (rows, codes), block = p.shape, triton.next_power_of_2(p.shape[1])
         keys = torch.empty(rows, below + above, dtype=torch.long, device=p.device)
         _ranks_around[(rows,)](
@@ -437,7 +460,7 @@ class Rules:
 
     @staticmethod
     def likeliest(p: Tensor, count: int) -> tuple[Tensor, Tensor]:
-        """`likeliest` of p [H, V]; of equal ones the last."""
+        """Return `likeliest` of p [H, V]; of equal probabilities the last."""
         (rows, codes), block = p.shape, triton.next_power_of_2(p.shape[1])
         shares = p.new_empty(rows, count)
         tokens = torch.empty(rows, count, dtype=torch.long, device=p.device)
@@ -449,7 +472,7 @@ class Rules:
 
     @staticmethod
     def in_turn(p: Tensor, q: Tensor, tokens: Tensor, exists: Tensor) -> tuple[Tensor, Tensor]:
-        """`in_turn` of p [V], q [K, V], tokens [K] and bool [K]."""
+        """Return `in_turn` of p [V], q [K, V], tokens [K] and bool [K]."""
         count, codes = q.shape
         found, left = p.new_empty(count), torch.empty_like(p)
         block = triton.next_power_of_2(codes)

@@ -1,5 +1,4 @@
-"""The lists of `classes.toml`, which says what each is, and the names of ImageNet's classes in many
-languages."""
+"""The names of ImageNet's classes in many languages, from the lists of `classes.toml`."""
 
 from __future__ import annotations
 
@@ -24,8 +23,11 @@ OTHERS: tuple[str, ...] = tuple(phrases(_LISTS["others"]))
 
 @dataclass(frozen=True, slots=True)
 class Wider:
-    """A word wider than any class: what else it is called and the words for its young, both as in
-    words.toml, the numbers of its `kinds`, and the one `drawn` where no other is named."""
+    """A word wider than any class, such as "dog".
+
+    It has its other names and the words for its young, both as in words.toml, the numbers of its
+    `kinds`, and the kind that is `drawn` where the prompt names no other.
+    """
 
     drawn: int
     kinds: frozenset[int]
@@ -40,7 +42,7 @@ def _wider(entry: dict[str, str]) -> Wider:
 
 
 def _numbers(ranges: str) -> Iterator[int]:
-    """The numbers of "3, 5-7"."""
+    """Yield the numbers of "3, 5-7"."""
     for part in ranges.split(","):
         first, _, last = part.partition("-")
         yield from range(int(first), int(last or first) + 1)
@@ -56,7 +58,7 @@ INSTEAD: dict[str, tuple[str, ...]] = {  # by folded word
 
 
 class ClassNames(Names):
-    """The names of the classes, by their numbers, and the words that are wider."""
+    """The names of the classes by their numbers, and the wider words."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -87,8 +89,10 @@ class ClassNames(Names):
         self._index(near)
 
     def _add_others(self, drawn: Mapping[str, Meaning]) -> None:
-        """What in other languages has no class, where a part of the word may have one: an octopus,
-        "章鱼", is no fish."""
+        """Add words of other languages that have no class, though a part of the word may have one.
+
+        An octopus, "章鱼", is not a fish.
+        """
         for name, words in lists.THINGS.items():
             if name not in drawn:
                 self._add(phrases(words.partition(";")[2]), Kind.UNKNOWN)
@@ -99,13 +103,16 @@ class ClassNames(Names):
                     self._add([phrase(data.get(language, "").replace("_", " "))], Kind.UNKNOWN)
 
     def exact(self, key: str) -> Meaning | None:
-        """The meaning of a phrase, as it stands or in one word: "tea pot"."""
+        """Return the meaning of a phrase, as it stands or as one word: "tea pot"."""
         if (found := super().exact(key)) or min(map(len, key.split(" "))) < 3:
             return found
         return super().exact(key.replace(" ", ""))
 
     def _means(self, key: str, name: str, distance: int) -> bool:
-        """Each word has to be misspelt, or as in the name: a tired cat is no tiger cat."""
+        """Return whether a phrase is a misspelling of a name.
+
+        Each word has to be misspelt, or equal to the name's: a tired cat is not a tiger cat.
+        """
         means = super()._means
         return all(
             typed == meant

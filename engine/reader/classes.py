@@ -25,10 +25,12 @@ _ALIKE = 80  # of 100, how alike a near name is
 
 @dataclass(frozen=True, slots=True)
 class ClassReading:
-    """A prompt as the class of this `number`. `left_out`: what it says that is not drawn, in its
-    order; `sure`: it has a name of that class, spelt as it is known.
+    """A prompt as the class of this `number`.
 
-    Raises ValueError where there is no such class."""
+    `left_out` is the part of the prompt that is not drawn, in its order. `sure` is whether the
+    prompt has a name of that class, spelt correctly. Raises ValueError where there is no such
+    class.
+    """
 
     number: int
     left_out: tuple[str, ...] = ()
@@ -43,15 +45,18 @@ class ClassReading:
         return NAMES[self.number]
 
     def __str__(self) -> str:
-        """For people: how the prompt is read, or nothing where it is drawn as typed."""
+        """Return how the prompt is read, for people; "" where it is drawn as typed."""
         missing = f"; not drawn: {', '.join(self.left_out)}" if self.left_out else ""
         return "" if self.sure and not missing else f"reads: {self.name}{missing}"
 
 
 @dataclass(frozen=True, slots=True)
 class ClassName:
-    """A class for a list that is searched: its name, an emoji or nothing, and all that it is called
-    in any language, with the words that are wider: folded phrases."""
+    """A class in a list that is searched.
+
+    It has its name, an emoji or "", and all its names in any language, with the wider words, as
+    folded phrases.
+    """
 
     number: int
     name: str
@@ -60,10 +65,11 @@ class ClassName:
 
 
 def read_class(prompt: str) -> ClassReading:
-    """The first class that the prompt names, or has the number of: "207", "class 207". A wider word
-    means the class among its kinds that the prompt names besides, else a typical one.
+    """Read the first class that the prompt names, or whose number it has: "207", "class 207".
 
-    Raises SettingError where it names none."""
+    A wider word means the class among its kinds that the prompt also names, else a typical one.
+    Raises SettingError where the prompt names no class.
+    """
     if match := _NUMBER.fullmatch(prompt):
         return ClassReading(_number(match[1]), sure=False)
     words = read_words(_names(), prompt)
@@ -86,7 +92,7 @@ def read_class(prompt: str) -> ClassReading:
 
 @functools.cache
 def class_names() -> tuple[ClassName, ...]:
-    """Every class, by its number."""
+    """Return every class, by its number."""
     names = _names()
     emoji = {value: text for text, (kind, value) in names.emoji.items() if kind is Kind.THING}
     called = names.called()
@@ -106,7 +112,7 @@ def class_names() -> tuple[ClassName, ...]:
 
 @functools.cache
 def _names() -> ClassNames:
-    """Built once: it takes a second."""
+    """Return the names; building them takes a second, once."""
     return ClassNames()
 
 
@@ -117,8 +123,10 @@ def _number(digits: str) -> int:
 
 
 def _subject(words: list[Word], named: list[int]) -> int:
-    """The index of the first class, or of what it only describes or holds: the last word of "velvet
-    sofa" and of "cup of espresso"."""
+    """Return the index of the first class, or of what it only describes or holds.
+
+    That is the last word of "velvet sofa" and of "cup of espresso".
+    """
     at = named[0]
     for after in named[1:]:
         between = words[at + 1 : after]
@@ -135,31 +143,31 @@ def _subject(words: list[Word], named: list[int]) -> int:
 
 
 def _meant(word: Word) -> int:
-    """The class that a word means by itself."""
+    """Return the class that a word means by itself."""
     return int(word.value) if word.kind is Kind.THING else WIDER[word.name].drawn
 
 
 def _kinds(word: Word) -> frozenset[int]:
-    """The classes that a word names: of a name one, of a wider word all of its kind."""
+    """Return the classes that a word names: one for a name, all its kinds for a wider word."""
     if word.kind is Kind.THING:
         return frozenset([int(word.value)])
     return WIDER[word.name].kinds if word.kind in THINGS else frozenset()
 
 
 def _means(word: Word, number: int) -> bool:
-    """Whether a word that names a class names this one or all of its kind."""
+    """Return whether a word that names a class names this one, or all of its kind."""
     return number in _kinds(word)
 
 
 def _is_left_out(word: Word, number: int) -> bool:
-    """Whether a word says something that the class of this number does not."""
+    """Return whether a word says something that the class of this number does not."""
     if word.kind in (Kind.THING, Kind.WIDER):
         return not _means(word, number)
     return word.kind not in _SILENT and (word.kind, word.value) != (Kind.COUNT, 1)
 
 
 def _names_none(words: list[Word]) -> str:
-    """The sentence on a prompt without a class."""
+    """Return the sentence about a prompt without a class."""
     typed = [fold(word.text) for word in words if word.kind is Kind.UNKNOWN][:_COMPARED]
     near = next((INSTEAD[word] for word in typed if word in INSTEAD), ()) or _alike(typed)
     such = f", such as {', '.join(near[:-1])}{' or ' * (len(near) > 1)}{near[-1]}" if near else ""
@@ -170,7 +178,7 @@ def _names_none(words: list[Word]) -> str:
 
 
 def _alike(typed: list[str]) -> tuple[str, ...]:
-    """The names most like one of these words."""
+    """Return the names most like one of these words."""
     scores: dict[str, float] = {}
     for word in typed:
         if len(word) > 2:

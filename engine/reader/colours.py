@@ -1,4 +1,4 @@
-"""Which words of a prompt are plain grounds, and to which things its colours and sizes belong."""
+"""Decides which words of a prompt are grounds, and to which things colours and sizes belong."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ _ENDS = (Kind.PLACE, Kind.GROUND, Kind.DENIAL)  # of a colour behind "on"
 
 
 def called(thing: str, colour: str) -> str:
-    """A thing in a colour, in words: "blue cat", and "blue apple" for a red apple."""
+    """Return a thing in a colour, in words: "blue cat", and "blue apple" for a red apple."""
     own, _, rest = thing.partition(" ")
     return f"{colour} {rest if own in COLOURS else thing}" if colour else thing
 
 
 def recoloured(thing: str, colour: str, known: Container[str]) -> tuple[str, str]:
-    """A thing in a colour, or the one of the known things that has the colour in its name."""
+    """Return a thing in a colour, or the known thing that has the colour in its name."""
     other = called(thing, colour)
     for name in (other, f"{colour} {other.split()[-1]}"):
         if name in known:
@@ -54,19 +54,22 @@ def recoloured(thing: str, colour: str, known: Container[str]) -> tuple[str, str
 
 
 def oklab(rgb: ArrayLike) -> np.ndarray:
-    """Oklab [.., 3] of sRGB colours [.., 3] of 0 to 255 (Ottosson 2020)."""
+    """Return Oklab [.., 3] of sRGB colours [.., 3] from 0 to 255 (Ottosson 2020)."""
     shares = np.asarray(rgb, float) / 255
     linear = np.where(shares <= 0.04045, shares / 12.92, ((shares + 0.055) / 1.055) ** 2.4)
     return np.asarray(np.cbrt(linear @ TO_LMS.T) @ TO_LAB.T)
 
 
 def hue(word: Word) -> str:
-    """The colour of things that a colour means: "sky blue" is blue. Other values stand."""
+    """Return the colour of things that a colour word means: "sky blue" is blue.
+
+    Other values are unchanged.
+    """
     return word.name.removeprefix("sky ")
 
 
 def back(words: list[Word], at: int) -> int:
-    """The index of the word before `at` that says something, or -1."""
+    """Return the index of the last word before `at` that says something, or -1."""
     at -= 1
     first = max(0, at - REACH)
     while at >= first and words[at].kind is Kind.GLUE:
@@ -75,8 +78,11 @@ def back(words: list[Word], at: int) -> int:
 
 
 def find_colours(names: Names, words: list[Word]) -> None:
-    """A colour is a ground behind "on" where nothing follows that it could be the colour of, and
-    beside "background"; "orange" is a thing where it stands alone."""
+    """Turn colours into grounds where they are grounds.
+
+    A colour is a ground after "on", if no word follows that it could describe, and beside
+    "background". "orange" is a thing where it stands alone.
+    """
     elsewhere = is_elsewhere(word.text for word in words)
     for i, word in enumerate(words):
         behind = words[i + 1] if i + 1 < len(words) and not words[i + 1].gap else None
@@ -104,7 +110,7 @@ def find_colours(names: Names, words: list[Word]) -> None:
 
 
 def _is_backdrop(words: list[Word], at: int) -> bool:
-    """Whether "background" follows."""
+    """Return whether "background" follows."""
     at += 1
     while at < len(words) and words[at].kind is Kind.GLUE and words[at].text in ATTRIBUTIVE:
         at += 1
@@ -112,19 +118,19 @@ def _is_backdrop(words: list[Word], at: int) -> bool:
 
 
 def _is_said(words: list[Word], at: int) -> bool:
-    """Whether a copula stands before: "the cat is red"."""
+    """Return whether a copula comes before: "the cat is red"."""
     return at > 0 and words[at - 1].text.casefold().split()[-1] in COPULAS
 
 
 def _describes(words: list[Word], at: int) -> bool:
-    """Whether a thing follows, or a word of how one looks and then a thing."""
+    """Return whether a thing follows, or a word for its looks and then a thing."""
     owner = _behind(words, at)
     verb = any(word.text.endswith("ing") for word in words[at + 1 : owner])
     return owner >= 0 and words[owner].kind is Kind.THING and not verb
 
 
 def owners(words: list[Word]) -> Iterator[tuple[int, int]]:
-    """The index of each colour and size that belongs to a thing, and of that thing."""
+    """Yield the index of each colour and size that belongs to a thing, and of that thing."""
     for i, word in enumerate(words):
         if word.kind in _ADJECTIVES:
             owner = _owner(words, i)
@@ -133,8 +139,11 @@ def owners(words: list[Word]) -> Iterator[tuple[int, int]]:
 
 
 def leave_said(words: list[Word]) -> None:
-    """Makes what says how dark a colour is, what colour a ground has anyway, and "and" between two
-    colours words that say nothing."""
+    """Turn words that add nothing into words that say nothing.
+
+    These say how dark a colour is, or what colour a ground has anyway, or are "and" between two
+    colours.
+    """
     for i, word in enumerate(words):
         beside = (words[at] for at in (i - 1, i + 1) if 0 <= at < len(words))
         shade = fold(word.text) in SHADES and any(other.kind in HUES for other in beside)
@@ -144,12 +153,12 @@ def leave_said(words: list[Word]) -> None:
 
 
 def _has(ground: Word, colour: Word) -> bool:
-    """Whether a ground has a colour in its name: green grass."""
+    """Return whether a ground has a colour in its name: green grass."""
     return ground.kind is Kind.GROUND and ground.name.startswith(f"{hue(colour)} ")
 
 
 def _owner(words: list[Word], at: int) -> int:
-    """The index of the thing or ground that a colour or size describes, or -1."""
+    """Return the index of the thing or ground that a colour or size describes, or -1."""
     word = words[at]
     if at + 1 < len(words) and fold(words[at + 1].text) in PARTS:
         return -1
@@ -161,8 +170,10 @@ def _owner(words: list[Word], at: int) -> int:
 
 
 def _behind(words: list[Word], at: int) -> int:
-    """The index of the noun that a word before it describes, or -1; other such words and "and"
-    between them may stand before it."""
+    """Return the index of the noun after `at` that the word there describes, or -1.
+
+    Other such words and "and" between them may come first.
+    """
     for i in range(at + 1, min(len(words), at + REACH)):
         word = words[i]
         if word.kind in _OWNERS:
@@ -184,14 +195,17 @@ def _behind(words: list[Word], at: int) -> int:
 
 
 def _joins(words: list[Word], at: int) -> bool:
-    """Whether a word is "and" between two words of one thing: "black and white cat"."""
+    """Return whether a word is "and" between two words of one thing: "black and white cat"."""
     beside = words[max(0, at - 1) : at + 2 : 2]
     return fold(words[at].text) in ANDS and all(word.kind in _ADJECTIVES for word in beside)
 
 
 def _before(words: list[Word], at: int) -> int:
-    """The index of the noun that a word behind it describes, or -1: one other word may stand
-    between them if the language has adjectives there, and words that say nothing before that."""
+    """Return the index of the noun before `at` that the word there describes, or -1.
+
+    One other word may stand between them if the language has adjectives there, and words that say
+    nothing before that.
+    """
     ends = words[at].kind is not Kind.COLOUR_BEHIND
     for i in range(at - 1, max(-1, at - REACH), -1):
         word = words[i]

@@ -1,4 +1,4 @@
-"""What a prompt says shall not be drawn: "a cat without a hat", "猫ではなく犬"."""
+"""Finds what a prompt says shall not be drawn: "a cat without a hat", "猫ではなく犬"."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ _ENDS = tuple(kind for kind in (*NOUNS, Kind.PLACE, Kind.ACTIVITY) if kind not i
 
 
 def deny(names: Names, words: list[Word]) -> list[Word]:
-    """Makes the denied words unknown ones, and denials words that say nothing; returns what was
-    denied, as it was."""
+    """Turn denied words into unknown ones, and denials into words that say nothing.
+
+    Returns the denied words as they were.
+    """
     elsewhere = is_elsewhere(word.text for word in words)
     denied = []
     for i, word in enumerate(words):
@@ -35,16 +37,18 @@ def deny(names: Names, words: list[Word]) -> list[Word]:
 
 
 def _is_portuguese(names: Names, words: list[Word], at: int, elsewhere: bool) -> bool:
-    """Whether "no" is "in the": among words of another language, or beside a name in one."""
+    """Return whether "no" is "in the", among words of another language or beside a name in one."""
     beside = [words[i] for i in (at - 1, at + 1) if 0 <= i < len(words)]
     foreign = any(word.kind in NOUNS and not names.is_english(word.text) for word in beside)
     return not words[at].gap and (elsewhere or foreign)
 
 
 def _behind(words: list[Word], denial: int) -> Iterator[int]:
-    """The indices of what a denial before it denies: what describes a noun, the noun, and its
-    alternatives, up to punctuation. A relation that follows at once is denied with its noun: "not
-    on a bed"."""
+    """Yield the indices of what a denial denies after it.
+
+    These are words that describe a noun, the noun, and its alternatives, up to punctuation. A
+    relation that follows at once is denied with its noun: "not on a bed".
+    """
     begins, ends, noun = True, False, denial
     for at in range(denial + 1, len(words)):
         word = words[at]
@@ -68,7 +72,7 @@ def _behind(words: list[Word], denial: int) -> Iterator[int]:
 
 
 def _before(words: list[Word], denial: int) -> Iterator[int]:
-    """The index of the noun or colour that a denial behind it denies."""
+    """Yield the index of the noun or colour that a denial denies before it."""
     at = denial - 1
     while at >= 0 and words[at].kind in _SILENT and not words[at + 1].gap:
         at -= 1

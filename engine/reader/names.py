@@ -1,5 +1,8 @@
-"""What words mean in a prompt: names in many languages, words that join or count what they name,
-and words that name nothing."""
+"""What words mean in a prompt.
+
+There are names in many languages, words that join or count what they name, and words that name
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +71,7 @@ _PARTICLES = re.compile("(?:이다|입니다|에서|에게|하고|이랑|[와과
 
 
 def fold(text: str) -> str:
-    """Lower case without accents; hiragana for katakana."""
+    """Return the text in lower case without accents, with hiragana for katakana."""
     marks = unicodedata.normalize("NFKD", text.casefold())
     plain = "".join(c for c in marks if c in _VOICED or unicodedata.category(c) != "Mn")
     plain = unicodedata.normalize("NFC", plain).translate(_LETTERS)
@@ -76,12 +79,12 @@ def fold(text: str) -> str:
 
 
 def phrase(text: str) -> str:
-    """The folded words of a text, between spaces."""
+    """Return the folded words of a text, between spaces."""
     return " ".join(fold(match.group()) for match in TOKEN.finditer(text))
 
 
 def once(texts: Iterable[str]) -> tuple[str, ...]:
-    """The texts in their order, each once, as it is spelt first."""
+    """Return the texts in order without repeats, spelt as at their first place."""
     found: dict[str, str] = {}
     for text in texts:
         found.setdefault(fold(text), text)
@@ -89,13 +92,13 @@ def once(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def english(text: str) -> str:
-    """The English name of an emoji, as train.glyphs has it."""
+    """Return the English name of an emoji, as in train.glyphs."""
     name: str = emoji.EMOJI_DATA[text]["en"]
     return name.strip(":").replace("_", " ").lower().replace("’", "'")
 
 
 class Names:
-    """Phrases and emoji, and what each means. The first meaning of a phrase stands."""
+    """Phrases and emoji, and the meaning of each. The first meaning of a phrase stands."""
 
     def __init__(self) -> None:
         self._meanings: dict[str, Meaning] = {}
@@ -110,7 +113,7 @@ class Names:
             self._meanings.setdefault(key, (kind, value))
 
     def _add_joined(self) -> None:
-        """Every name so far without its spaces: "teddybear". They are the English ones."""
+        """Add every name so far, which are the English ones, without its spaces: "teddybear"."""
         for key, meaning in list(self._meanings.items()):
             self._add([key.replace(" ", "")], *meaning)
         self._english = frozenset(self._meanings)
@@ -135,8 +138,10 @@ class Names:
             self._add(phrases(words), kind)
 
     def _add_languages(self, meanings: Mapping[str, Meaning]) -> None:
-        """What the `emoji` package calls the emoji with these English names, then the nouns of
-        that alone."""
+        """Add what the `emoji` package calls the emoji with these English names.
+
+        The nouns of those names follow.
+        """
         emoji.config.load_language(LANGUAGES)
         nouns: dict[str, Meaning] = {}
         for text, data in emoji.EMOJI_DATA.items():
@@ -160,7 +165,7 @@ class Names:
             self._add([noun], *meaning)
 
     def _index(self, near: Iterable[str]) -> None:
-        """Ends the list. `near`: the names that may be misspelt in an English prompt."""
+        """End the list; the names in `near` may be misspelt in an English prompt."""
         self.longest = 1 + max(key.count(" ") for key in self._meanings)
         self.longest_cjk = max(len(key) for key in self._meanings if re.match(f"[{CJK}]", key))
         self._near = _by_letter(near)
@@ -169,7 +174,7 @@ class Names:
         )
 
     def called(self) -> dict[str | int, list[str]]:
-        """What each noun and place is called: folded phrases, as they stand."""
+        """Return what each noun and place is called, as folded phrases."""
         found: dict[str | int, list[str]] = {}
         for key, (kind, value) in self._meanings.items():
             if kind in (*NOUNS, Kind.PLACE):
@@ -177,17 +182,20 @@ class Names:
         return found
 
     def is_english(self, text: str) -> bool:
-        """Whether a text is an English name, in the plural or not, or an emoji."""
+        """Return whether a text is an English name, in the plural or not, or an emoji."""
         key = phrase(text)
         return not key or any(form in self._english for form in (key, *_stems(key)))
 
     def exact(self, key: str) -> Meaning | None:
-        """The meaning of a phrase, as it stands."""
+        """Return the meaning of a phrase, as it stands."""
         return self._meanings.get(key)
 
     def form(self, key: str) -> Meaning | None:
-        """The meaning of a phrase in the plural, with a Korean particle or an Arabic article, and
-        of an adjective with a German or Russian ending."""
+        """Return the meaning of an inflected phrase.
+
+        It may be a plural, have a Korean particle or an Arabic article, or be an adjective with a
+        German or Russian ending.
+        """
         for form in _stems(key):
             found = self._meanings.get(form)
             if found and found[0] in (*NOUNS, Kind.SIZE):
@@ -199,9 +207,12 @@ class Names:
         return None
 
     def misspelt(self, key: str, elsewhere: bool) -> Meaning | None:
-        """The meaning of the English name that differs least: by a letter, or by two if it is long
-        or has the same letters. `elsewhere`: or of a name in another language that ends otherwise,
-        as plurals do. The first letter is always right."""
+        """Return the meaning of the English name that differs least.
+
+        It may differ by one letter, or by two if it is long or has the same letters. The first
+        letter must be right. With `elsewhere` it may also be a name in another language with
+        another ending, as plurals have.
+        """
         if len(key) < 4:
             return None
         names = self._near.get((key[0], key.count(" ")), [])
@@ -220,19 +231,19 @@ class Names:
         return None
 
     def _means(self, key: str, name: str, distance: int) -> bool:
-        """Whether a phrase at this distance of 1 or 2 from a name is a misspelling of it."""
+        """Return whether a phrase at this distance of 1 or 2 from a name is a misspelling of it."""
         if distance == 1 and len(key) == 4 and len(name) < 5 and sorted(name) != sorted(key):
             return False
         return distance == 1 or len(key) > 7 or (len(key) > 5 and set(key) == set(name))
 
 
 def phrases(text: str) -> Iterator[str]:
-    """The folded phrases between the commas of a text."""
+    """Yield the folded phrases between the commas of a text."""
     return (key for part in text.split(",") if (key := phrase(part)))
 
 
 def _by_letter(keys: Iterable[str]) -> dict[tuple[str, int], list[str]]:
-    """Names that may be misspelt, by their first letter and number of spaces."""
+    """Return the names that may be misspelt by first letter and number of spaces."""
     found: dict[tuple[str, int], list[str]] = {}
     for key in keys:
         if len(key) > 3:
@@ -241,7 +252,7 @@ def _by_letter(keys: Iterable[str]) -> dict[tuple[str, int], list[str]]:
 
 
 def _stems(word: str) -> Iterator[str]:
-    """What a word may be a form of; of several words each may be a plural."""
+    """Yield what a word may be a form of; of several words each may be a plural."""
     if "s " in word:
         yield _PLURALS.sub("", word)
     if word.endswith("s") and len(word) > 3:
@@ -260,7 +271,7 @@ def _stems(word: str) -> Iterator[str]:
 
 
 def _endings(word: str) -> Iterator[str]:
-    """What a German or Russian adjective may be a form of: "dunkelrotes", "красную"."""
+    """Yield what a German or Russian adjective may be a form of: "dunkelrotes", "красную"."""
     if match := _GERMAN.match(word):
         yield match.group(1)
     if match := _RUSSIAN.search(word):

@@ -1,4 +1,4 @@
-"""The words of a prompt with what each means."""
+"""The words of a prompt with the meaning of each."""
 
 from __future__ import annotations
 
@@ -19,8 +19,11 @@ _MISSPELT = 3  # words, the longest name that is looked for misspelt
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """Some words of a prompt that mean one thing. `gap`: punctuation stands before them; `sure`:
-    spelt as the name is."""
+    """Some words of a prompt that mean one thing.
+
+    `gap` is whether punctuation comes before them, and `sure` whether they are spelt as the name
+    is.
+    """
 
     text: str
     kind: Kind
@@ -34,7 +37,7 @@ class Word:
 
 
 def read_words(names: Names, prompt: str) -> list[Word]:
-    """All words in the prompt's order, the longest names first."""
+    """Return all words in the prompt's order, the longest names first."""
     text = _TIMES.sub("", unicodedata.normalize("NFC", prompt))
     elsewhere = is_elsewhere([text])
     found: list[Word] = []
@@ -50,12 +53,12 @@ def read_words(names: Names, prompt: str) -> list[Word]:
 
 
 def is_elsewhere(texts: Iterable[str]) -> bool:
-    """Whether one of the texts has a word of no English prompt."""
+    """Return whether one of the texts has a word that no English prompt has."""
     return any(not ELSEWHERE.isdisjoint(fold(text).split()) for text in texts)
 
 
 def _read_emoji(names: Names, text: str) -> Word:
-    """What the emoji is of the model's things, or the last one that its English name names."""
+    """Return what the emoji is among the model's things, or the last one its English name names."""
     if meaning := names.emoji.get(text):
         return Word(text, *meaning, gap=True)
     name = english(text).split(" with ")[0]
@@ -96,8 +99,10 @@ def _read_plain(names: Names, text: str, elsewhere: bool) -> list[Word]:
 
 
 def _is_before_longer(names: Names, words: list[str]) -> bool:
-    """Whether the first word is a colour before a name that ends behind the longest name with it:
-    "blue" before "water wave"."""
+    """Return whether a colour comes before a name that ends after the longest name with it.
+
+    An example is "blue" before "water wave".
+    """
     if (names.exact(words[0]) or (None,))[0] is not Kind.COLOUR:
         return False
     ends = range(len(words), 1, -1)
@@ -106,7 +111,7 @@ def _is_before_longer(names: Names, words: list[str]) -> bool:
 
 
 def _longest(names: Names, words: list[str], elsewhere: bool) -> tuple[Kind, str | int, int, bool]:
-    """What the words begin with, how many of them that takes and whether it is spelt so."""
+    """Return what the words begin with, how many they are, and whether that is spelt right."""
     for used in range(len(words), 0, -1):
         key = " ".join(words[:used])
         if meaning := names.exact(key) or names.form(key):
@@ -120,8 +125,10 @@ def _longest(names: Names, words: list[str], elsewhere: bool) -> tuple[Kind, str
 
 
 def _read_cjk(names: Names, text: str, counted: bool) -> Iterator[Word]:
-    """Names in a text without spaces; what lies between two of them is one word. `counted`: a
-    number in digits stands before it."""
+    """Yield the names in a text without spaces; the text between two names is one word.
+
+    `counted` is whether a number in digits comes before it.
+    """
     folded = fold(text)
     if len(folded) != len(text):  # compatibility characters
         text = folded
@@ -141,8 +148,11 @@ def _read_cjk(names: Names, text: str, counted: bool) -> Iterator[Word]:
 
 
 def _segment(names: Names, text: str) -> list[int]:
-    """Of each character the end of the word that begins there, so that as few characters as can be
-    are in no name, and then in as few words: "猫|と|りんご", though "とり" is a bird."""
+    """Return, for each character, the end of the word that begins there.
+
+    As few characters as possible are in no name, and then there are as few words as possible:
+    "猫|と|りんご", though "とり" is a bird.
+    """
     ends = [0] * len(text)
     costs = [(0, 0)] * (len(text) + 1)  # unknown characters and words from there on
     for at in reversed(range(len(text))):

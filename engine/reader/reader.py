@@ -42,9 +42,13 @@ _LEFT = (Kind.UNKNOWN, Kind.SIZE, *PLAIN)
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A prompt as a scene. `left_out`: what it says that is not drawn, in its order; `named`: it
-    names a thing, ground or place that the model knows; `sure`: every name is spelt as it is
-    known, and neither a thing nor the ground was made up."""
+    """A prompt as a scene.
+
+    Attributes:
+        left_out: the part of the prompt that is not drawn, in its order.
+        named: whether it names a thing, ground or place that the model knows.
+        sure: whether every name is spelt correctly, and neither a thing nor the ground was made up.
+    """
 
     scene: Scene
     left_out: tuple[str, ...] = ()
@@ -52,7 +56,7 @@ class Reading:
     sure: bool = True
 
     def __str__(self) -> str:
-        """For people: how the prompt is read, or nothing where it is drawn as typed."""
+        """Return how the prompt is read, for people; "" where it is drawn as typed."""
         missing = f"; not drawn: {', '.join(self.left_out)}" if self.left_out else ""
         if not self.named:
             return f"names nothing for this model to draw; draws: {describe(self.scene)}"
@@ -73,7 +77,7 @@ class Group:
 
 
 def describe(scene: Scene) -> str:
-    """A scene in words: "huge red cat on green grass", "cat above bicycle on snow"."""
+    """Return a scene in words: "huge red cat on green grass", "cat above bicycle on snow"."""
     named = map(called, scene.things, scene.colours)
     if scene.layout is Layout.STACK:
         things = " above ".join(named)
@@ -86,12 +90,15 @@ def describe(scene: Scene) -> str:
 
 
 class SceneReader:
-    """Reads prompts as scenes of the names in `world`: world.json, or lists by its keys and
-    "colours", the mean colour of each thing and ground. "coloured", the things that take a colour,
-    and "sizes" may be missing: then nothing takes one."""
+    """Reads prompts as scenes of the names in `world`.
+
+    `world` is world.json: lists by their keys, and "colours", the mean colour of each thing and
+    ground. "coloured", the things that take a colour, and "sizes" may be missing; then nothing
+    takes one.
+    """
 
     def __init__(self, world: Mapping[str, Any]) -> None:
-        """Raises KeyError where a list is missing."""
+        """Index the names. Raises KeyError where a list is missing."""
         self.names = SceneNames(world)
         self._things: Sequence[str] = world["glyphs"]
         self._grounds: Sequence[str] = world["grounds"]
@@ -102,9 +109,11 @@ class SceneReader:
         }
 
     def read(self, prompt: str) -> Reading:
-        """The first things, MOST at most; of several grounds the first. What the
-        prompt does not name is chosen by its checksum: the ground among those that the things
-        stand out from."""
+        """Read the first things, at most MOST, and the first ground.
+
+        What the prompt does not name is chosen by its checksum; the ground is one from which the
+        things stand out.
+        """
         words = read_words(self.names, prompt)
         find_colours(self.names, words)
         denied = {word.name for word in deny(self.names, words)}
@@ -150,9 +159,11 @@ class SceneReader:
     def _dress(
         self, words: list[Word], groups: list[Group], owned: Sequence[tuple[int, int]]
     ) -> tuple[str, set[int]]:
-        """Gives things the first colour that each has and takes; returns the first size of a thing
-        alone, and the indices of what is drawn so. `owned`: colours and sizes, and whose they
-        are."""
+        """Give each thing the first colour that it has and takes.
+
+        `owned` are colours and sizes with the things to which they belong. Returns the first size
+        of a thing alone, and the indices of the words that are drawn in this way.
+        """
         alone = [group.count for group in groups] == [1]
         at = {group.at: group for group in groups}
         found: dict[tuple[int, bool], str] = {}
@@ -169,7 +180,7 @@ class SceneReader:
         return next((value for (_, is_size), value in found.items() if is_size), ""), drawn
 
     def _recolour(self, group: Group, colour: str) -> bool:
-        """Gives things a colour if they take it or it makes them other things."""
+        """Give things a colour if they take it, or if it makes them other things."""
         name, left = recoloured(group.name, colour, self._things)
         if left and name not in self._coloured:
             return False
@@ -177,7 +188,7 @@ class SceneReader:
         return True
 
     def _contrasting(self, things: Sequence[Group], grounds: Sequence[str], number: int) -> str:
-        """Of the grounds one whose mean colour is far from that of every thing."""
+        """Return a ground whose mean colour is far from that of every thing."""
         labs = [self._lab[thing.colour or thing.name] for thing in things]
         far = {ground: min(math.dist(self._lab[ground], lab) for lab in labs) for ground in grounds}
         order = sorted(grounds, key=lambda ground: -far[ground])
@@ -187,12 +198,12 @@ class SceneReader:
 
 @functools.cache
 def reader_of(weights: Path) -> SceneReader:
-    """The reader of a folder of weights, built once: it takes a second."""
+    """Return the reader of a folder of weights; building it takes a second, once."""
     return SceneReader(json.loads((weights / "world.json").read_text("utf-8")))
 
 
 def _find_activities(words: list[Word]) -> None:
-    """What a person does is the thing that shows one doing it: "a woman surfing"."""
+    """Replace a person by the thing that shows one in the same activity: "a woman surfing"."""
     alone = not any(word.kind is Kind.THING for word in words)
     for i, word in enumerate(words):
         before = back(words, i)
@@ -220,7 +231,7 @@ def _find_activities(words: list[Word]) -> None:
 
 
 def _find_kinds(words: list[Word]) -> None:
-    """Leaves out nouns that say what kind of thing the next one is."""
+    """Leave out nouns that say what kind of thing the next one is."""
     for i, (word, behind) in enumerate(pairwise(words)):
         of = behind.text == "of" and i + 2 < len(words)
         behind = words[i + 2] if of else behind
@@ -233,8 +244,10 @@ def _find_kinds(words: list[Word]) -> None:
 
 
 def _count(words: list[Word]) -> list[Group]:
-    """The things with their counts, which stand before them or, in digits and in Japanese, behind
-    them; a count of nothing is left out."""
+    """Return the things with their counts; a count of nothing is left out.
+
+    Counts come before things or, in digits and in Japanese, after them.
+    """
     groups = {i: Group(i, word.name) for i, word in enumerate(words) if word.kind is Kind.THING}
     for i, word in enumerate(words):
         if word.kind is not Kind.COUNT:
@@ -256,8 +269,10 @@ def _count(words: list[Word]) -> list[Group]:
 
 
 def _relation(words: list[Word], groups: list[Group]) -> tuple[Kind, int]:
-    """How things are placed that are not side by side, and the index of the last group before the
-    word that says so."""
+    """Return how things are placed that are not side by side.
+
+    Also returns the index of the last group before the word that says so.
+    """
     for i, (group, behind) in enumerate(pairwise(groups)):
         for at in range(group.at + 1, behind.at):
             word = words[at]
@@ -272,7 +287,7 @@ def _relation(words: list[Word], groups: list[Group]) -> tuple[Kind, int]:
 
 
 def _reaches(words: list[Word], at: int, thing: int) -> bool:
-    """Whether a relation's object is this thing, not an unknown word or a ground before it."""
+    """Return whether a relation's object is this thing, not an unknown word or ground before it."""
     unknown = False
     for word in words[at + 1 : thing]:
         if word.kind not in (Kind.GLUE, Kind.COUNT, *_LEFT) or (unknown and word.kind is Kind.GLUE):
@@ -282,7 +297,7 @@ def _reaches(words: list[Word], at: int, thing: int) -> bool:
 
 
 def _sides(words: list[Word], places: list[int], groups: list[Group]) -> Kind | None:
-    """How two things stand of which each has its place: "a cat on the left, a dog on the right"."""
+    """Return how two things with a place each stand: "a cat on the left, a dog on the right"."""
     if len(groups) != 2 or len(places) != 2:
         return None
     return {
@@ -294,8 +309,10 @@ def _sides(words: list[Word], places: list[int], groups: list[Group]) -> Kind | 
 
 
 def _trim(groups: list[Group], words: list[Word]) -> dict[float, str]:
-    """Takes what is more than MOST from the largest count, then the last things; returns what, by
-    where the prompt says it: "2 × cat"."""
+    """Remove things beyond MOST from the largest count, then the last things.
+
+    Returns what was removed, by its place in the prompt: "2 × cat".
+    """
     dropped: dict[float, str] = {group.at + 0.5: words[group.at].text for group in groups[MOST:]}
     fewer: dict[str, tuple[int, int]] = {}  # of each thing where it is first named, and how many
     del groups[MOST:]
@@ -312,7 +329,10 @@ def _trim(groups: list[Group], words: list[Word]) -> dict[float, str]:
 
 
 def _arrange(groups: list[Group], relation: Kind, at: int) -> tuple[Layout, list[Group]]:
-    """The layout and its things in reading order; `at` is the last group before the relation."""
+    """Return the layout and its things in reading order.
+
+    `at` is the last group before the relation.
+    """
     if relation in (Kind.BELOW, Kind.RIGHT):
         groups = groups[at + 1 :] + groups[: at + 1]
     things = [group for group in groups for _ in range(group.count)]

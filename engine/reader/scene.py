@@ -1,5 +1,8 @@
-"""Scenes of the embedded model: up to four things in one of five layouts on a ground, each in its
-own colours or in one of eleven, and the caption that the model is given for one."""
+"""Scenes of the embedded model, and the captions that it is given for them.
+
+A scene has up to four things in one of five layouts on a ground, each in its own colours or in one
+of eleven.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ PLACES = {  # of a thing alone: how far down and right, in halves of the room ar
 
 
 class Layout(Enum):
-    """How many things and where; the value is its word in captions, one token each."""
+    """How many things there are and where; the value is its word in captions, one token each."""
 
     ONE = "one"
     PAIR = "pair"  # side by side
@@ -30,8 +33,10 @@ class Layout(Enum):
 
     @property
     def squares(self) -> tuple[tuple[int, int], ...]:
-        """(top, left) of each thing's square in tokens, in the caption's order; ONE's is that of
-        the centre."""
+        """Return (top, left) of each thing's square in tokens, in the caption's order.
+
+        ONE's square is in the centre.
+        """
         return _SQUARES[self]
 
 
@@ -46,11 +51,13 @@ _SQUARES = {
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What a picture shows. `place` and `size` are those of a thing alone; others have their
-    layout's squares. `colours` has one of COLOURS for each thing, "" where it has its own; none at
-    all stands for things that all have their own.
+    """The contents of a picture.
 
-    Raises ValueError where things and layout do not fit, or there is no such colour or size."""
+    `place` and `size` belong to a thing alone; others have their layout's squares. `colours` has
+    one of COLOURS for each thing, or "" where it has its own; an empty `colours` means that all
+    things have their own. Raises ValueError where things and layout do not fit, or where there is
+    no such colour or size.
+    """
 
     layout: Layout
     things: tuple[str, ...]

@@ -9,8 +9,10 @@ from engine.reader.names import Kind, Names, phrase, phrases
 
 
 class SceneNames(Names):
-    """The names in `world`, lists by the keys "glyphs", "grounds" and "places". English comes
-    before other languages, the lists of words.toml before the `emoji` package."""
+    """The names in `world`: lists by the keys "glyphs", "grounds" and "places".
+
+    English comes before other languages, and the lists of words.toml before the `emoji` package.
+    """
 
     def __init__(self, world: Mapping[str, Sequence[str]]) -> None:
         super().__init__()

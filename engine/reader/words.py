@@ -1,4 +1,4 @@
-"""The word lists of `words.toml`, which says what each is."""
+"""The word lists of `words.toml`, which explains each of them."""
 
 from __future__ import annotations
 

@@ -46,8 +46,10 @@ PATCH = 16  # pixels along a code's side
 
 @dataclass(frozen=True, slots=True)
 class PromptTemplate:
-    """The words around a prompt, and whether they state the image's size, whose rows then end with
-    END_OF_LINE."""
+    """The words around a prompt, and whether they state the image's size.
+
+    Where they do, each row of the image ends with END_OF_LINE.
+    """
 
     text: str
     sized: bool
@@ -63,7 +65,7 @@ TEMPLATES = {
 
 
 def size_token(codes: int) -> str:
-    """The name of Lumina's token for a side of `codes` codes: they go in steps of 32 pixels."""
+    """Return the name of Lumina's token for a side of `codes` codes, in steps of 32 pixels."""
     return f"<reserved{8800 + codes * PATCH // 32:05d}>"
 
 
@@ -77,8 +79,11 @@ class ChameleonModel(BodyModel):
         device: torch.device,
         dtype: torch.dtype,
     ) -> None:
-        """`folders`: where the parts "model", "vq", "text" and, if wanted, "drafter" lie; None is
-        random weights at true size. Raises ModelError."""
+        """Load the model.
+
+        `folders` has the parts "model", "vq", "text" and, if wanted, "drafter"; None is random
+        weights at true size. Raises ModelError.
+        """
         self.name, self.grid, self.sampling = card.name, card.grid, card.sampling
         self.device, self.dtype = torch.device(device), dtype
         self.template = TEMPLATES[card.name]
@@ -124,9 +129,11 @@ class ChameleonModel(BodyModel):
         self.ids(text)
 
     def ids(self, text: str) -> tuple[list[int], list[int]]:
-        """BPE ids of the prompt and of the unconditional prompt, neither padded. Special tokens
-        spelled out in `text` stay text. Raises SettingError for a text that leaves no room for the
-        image."""
+        """Return the BPE ids of the prompt and of the unconditional prompt, neither padded.
+
+        Special tokens spelled out in `text` stay text. Raises SettingError for a text that leaves
+        no room for the image.
+        """
         height, width = self.grid
         prompt = self.template.text.format(text=text, width=width * PATCH, height=height * PATCH)
         encoded = self.tokenizer.encode(prompt, add_special_tokens=False).ids
@@ -163,7 +170,7 @@ class ChameleonModel(BodyModel):
         return [*plain, END_OF_LINE, *map(size_token, self.grid)] if self.template.sized else plain
 
     def _special(self, name: str, both: bool) -> int:
-        """A special token's id; with `both`, tokenizer and model must agree on it."""
+        """Return a special token's id; with `both`, tokenizer and model must agree on it."""
         token = self.vocabulary.get(name)
         if token is None:
             raise ModelError(
@@ -178,8 +185,11 @@ class ChameleonModel(BodyModel):
 
 
 def config(card: ModelCard) -> ChameleonConfig:
-    """Chameleon 7B's true size: transformers' defaults, with a vocabulary like the published one,
-    but image tokens in the order of their codes."""
+    """Return Chameleon 7B's configuration at true size.
+
+    It is transformers' default, with a vocabulary like the published one, but image tokens in the
+    order of their codes.
+    """
     digits = str.maketrans("0123456789", "ABCDEFGHIJ")
     vocabulary = {BOS: 0, PAD: 1, "</s>": 2, "<unk>": 3, "<eoss>": 8196, BEGIN_IMAGE: 8197}
     vocabulary |= {f"IMGIMG{str(code).translate(digits)}Z": 4 + code for code in range(card.codes)}
@@ -190,7 +200,7 @@ def config(card: ModelCard) -> ChameleonConfig:
 
 
 def codes_in_order(settings: ChameleonConfig) -> list[int]:
-    """The VQGAN's code of each image token. Raises ModelError where the vocabulary names others."""
+    """Return the VQGAN's code of each image token. Raises ModelError for another vocabulary."""
     table = ChameleonImageVocabularyMapping(settings.vocabulary_map).bpe2img
     order, codes = [table[token] for token in sorted(table)], settings.vq_config.num_embeddings
     if sorted(order) != list(range(codes)):
@@ -199,7 +209,7 @@ def codes_in_order(settings: ChameleonConfig) -> list[int]:
 
 
 def bytes_tokenizer() -> Tokenizer:
-    """A token for each byte, for random weights, which come without a vocabulary."""
+    """Return a tokenizer with a token for each byte, for random weights without a vocabulary."""
     vocabulary = {
         byte: 8900 + i for i, byte in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))
     }
@@ -209,7 +219,7 @@ def bytes_tokenizer() -> Tokenizer:
 
 
 def read_config(folder: Path) -> ChameleonConfig:
-    """The model's configuration. Raises ModelError where the file is missing or another's."""
+    """Read the model's configuration. Raises ModelError where it is missing or another model's."""
     path = require_file(folder / "config.json")
     try:
         settings = ChameleonConfig.from_pretrained(folder)
@@ -226,7 +236,7 @@ def read_config(folder: Path) -> ChameleonConfig:
 
 
 def _empty(settings: ChameleonConfig) -> ChameleonForConditionalGeneration:
-    """The network on the meta device, without its VQGAN encoder, the head cut to image tokens."""
+    """Return the network on the meta device, without encoder, its head cut to image tokens."""
     with torch.device("meta"):
         network = ChameleonForConditionalGeneration(settings)
         network.lm_head = torch.nn.Linear(
@@ -239,8 +249,10 @@ def _empty(settings: ChameleonConfig) -> ChameleonForConditionalGeneration:
 def _cut_head(
     state: dict[str, Tensor], settings: ChameleonConfig, bpe: list[int]
 ) -> dict[str, Tensor]:
-    """The weights with the head's rows of image tokens only; a head of another height is left for
-    `fit` to reject."""
+    """Return the weights with the head's rows of image tokens only.
+
+    A head of another height is left for `fit` to reject.
+    """
     head = state.get("lm_head.weight")
     return (
         state | {"lm_head.weight": head[bpe]}

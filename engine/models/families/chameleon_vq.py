@@ -1,4 +1,4 @@
-"""The decoder of Chameleon's VQGAN, of which transformers has only the encoder."""
+"""The decoder of Chameleon's VQGAN; transformers has only the encoder."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from engine.models.supply.weights import fill
 
 
 class ChameleonDecoder(nn.Module):
-    """Codes to pixels, any h x w. The topology is Janus' decoder's, that of taming-transformers,
-    without attention in the lowest level of `up`. The codebook is not normalised."""
+    """Turns codes into pixels, for any h x w.
+
+    The topology is that of Janus' decoder (taming-transformers), without attention in the lowest
+    level of `up`. The codebook is not normalised.
+    """
 
     def __init__(self, config: ChameleonVQVAEConfig) -> None:
         super().__init__()
@@ -34,17 +37,16 @@ class ChameleonDecoder(nn.Module):
         self.decoder.up[0].attn = nn.ModuleList()
 
     def load(self, state: dict[str, Tensor]) -> None:
-        """Loads the VQGAN's published weights without its encoder's. Raises ModelError as `fit`
-        does."""
+        """Load the VQGAN's weights but the encoder's. Raises ModelError as `fit` does."""
         fill(self, state, self._key)
 
     def reorder(self, order: Tensor) -> None:
-        """Permutes the codebook: code i becomes what code order[i] was; order [V]."""
+        """Permute the codebook: code i becomes what code order[i] was; order [V]."""
         with torch.no_grad():
             self.embedding.weight.copy_(self.embedding.weight[order])
 
     def forward(self, codes: Tensor) -> Tensor:
-        """Codes [B, h, w] to pixels [B, 3, H, W], about -1..1."""
+        """Return pixels [B, 3, H, W], about -1..1, of codes [B, h, w]."""
         return self.decoder(self.post_quant_conv(self.embedding(codes).permute(0, 3, 1, 2)))
 
     def _key(self, stored: str) -> str | None:

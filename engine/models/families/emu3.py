@@ -1,9 +1,8 @@
-"""Emu3-Gen (Wang et al. 2024, arXiv:2409.18869): one Llama-like body over text and 32,768 visual
-tokens of 8 x 8 pixels.
+"""Emu3-Gen (Wang et al. 2024, arXiv:2409.18869).
 
-An image is rows of w visual tokens, each followed by an end of line, which the layout forces. What
-comes after the last row (end of frame, of image, of text) does not concern the pixels and is never
-generated.
+One Llama-like body over text and 32,768 visual tokens of 8 x 8 pixels. An image is rows of w visual
+tokens, each followed by an end of line, which the layout forces. What comes after the last row (end
+of frame, of image, of text) does not affect the pixels and is never generated.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ _NOT_NEEDED = ("vq.encoder.", "vq.quant_conv.")  # images are decoded, never enc
 
 
 def config(card: ModelCard) -> Emu3Config:
-    """The public model's configuration: transformers' default sizes, and its tokenizer's ids."""
+    """Return the public model's configuration: transformers' default sizes, the tokenizer's ids."""
     first = 151_854
     ids = {f"<|visual token {code:06d}|>": first + code for code in range(card.codes)}
     marks = {
@@ -64,9 +63,11 @@ def config(card: ModelCard) -> Emu3Config:
 
 
 class _Network(nn.Module):
-    """The parts of Emu3ForConditionalGeneration that text-to-image needs: the head has the visual
-    tokens alone, in the codes' order; the VQ decoder, small and sensitive, has at least float32, as
-    in the public code."""
+    """The parts of Emu3ForConditionalGeneration that text-to-image needs.
+
+    The head has the visual tokens alone, in the codes' order. The VQ decoder, which is small and
+    sensitive, has at least float32, as in the public code.
+    """
 
     def __init__(self, config: Emu3Config, codes: int, dtype: torch.dtype) -> None:
         super().__init__()
@@ -88,9 +89,12 @@ class Emu3Model(BodyModel):
         device: torch.device,
         dtype: torch.dtype,
     ) -> None:
-        """`folders["model"]` holds the files of one repository in transformers' form. None: random
-        weights at true size, and prompts of bytes, since there is no tokenizer. Raises ModelError
-        where a file is missing or does not fit."""
+        """Load the model.
+
+        `folders["model"]` has the files of one repository in transformers' form. None is random
+        weights at true size, and prompts of bytes, because there is no tokenizer. Raises ModelError
+        where a file is missing or does not fit.
+        """
         self.name, self.grid, self.sampling = card.name, card.grid, card.sampling
         self.device, self.dtype = device, dtype
         folder = folders["model"] if folders is not None else None
@@ -119,8 +123,10 @@ class Emu3Model(BodyModel):
         self.conditional(text)
 
     def conditional(self, text: str) -> list[int]:
-        """The conditional row's ids. Raises SettingError where they leave no room for the
-        picture."""
+        """Return the conditional row's ids.
+
+        Raises SettingError where they leave no room for the picture.
+        """
         ids = self.prompt_ids(text + POSITIVE)
         room = self.config.text_config.max_position_embeddings - self.plan.length
         if len(ids) > room:
@@ -141,8 +147,10 @@ class Emu3Model(BodyModel):
         return Prompt(self.body.embed_tokens(ids), start)
 
     def prompt_ids(self, text: str) -> list[int]:
-        """`{bos}{text}<|image start|>{height}*{width}<|image token|>`, as the model's own processor
-        writes it."""
+        """Return the ids of `{bos}{text}<|image start|>{height}*{width}<|image token|>`.
+
+        This is what the model's own processor writes.
+        """
         size = "{}*{}".format(*self.grid)
         if self.tokenizer is None:
             marks, begin = self.config.vocabulary_map, self.config.text_config.bos_token_id
@@ -178,8 +186,11 @@ def _marked(tokenizer: PreTrainedTokenizerBase, text: str) -> list[int]:
 
 
 def _literal(tokenizer: PreTrainedTokenizerBase, text: str) -> list[int]:
-    """Ids of a user's text. Where it spells out a special token, such as `<|image start|>`, it is
-    split after that token's first letter, and so stays text."""
+    """Return the ids of a user's text.
+
+    A special token that is spelled out, such as `<|image start|>`, is split after its first letter,
+    so that it stays text.
+    """
     marks = tokenizer.added_tokens_decoder
     ids: list[int] = []
     while True:
@@ -195,11 +206,11 @@ def _literal(tokenizer: PreTrainedTokenizerBase, text: str) -> list[int]:
 
 
 def first_frame(vq: Emu3VQVAE, codes: Tensor) -> Tensor:
-    """Codes [B, h, w] to pixels [B, 3, 8h, 8w] in about -1 .. 1, equal to `vq.decode(codes)`.
+    """Return pixels [B, 3, 8h, 8w], about -1 .. 1, of codes [B, h, w]: `vq.decode(codes)`.
 
     The decoder is a video's: it turns one frame of codes into four, of which an image is the first.
-    Only the temporal layers mix frames, and they come first, at the codes' own size; the others,
-    nearly all of the work and memory, process one frame here.
+    Only the temporal layers mix frames, and they come first, at the codes' own size. The other
+    layers, nearly all of the work and memory, process one frame here.
     """
     decoder = vq.decoder
     quant = vq.quantize.embedding(codes).permute(0, 3, 1, 2)[:, :, None]
@@ -244,7 +255,7 @@ def _read_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
 
 
 def _model_ids(config: Emu3Config) -> Tensor:
-    """[codes + 1]: the body's id of every code, then of the end of a row."""
+    """Return the body's id of every code, then of the end of a row [codes + 1]."""
     codes, names = config.vq_config.codebook_size, config.vocabulary_map or {}
     mapping = Emu3ImageVocabularyMapping(names)
     try:
@@ -265,7 +276,7 @@ def _model_ids(config: Emu3Config) -> Tensor:
 
 
 def _visual_rows(state: dict[str, Tensor], ids: Tensor, config: Emu3Config) -> dict[str, Tensor]:
-    """The stored weights with the head cut down to the codes' rows, in the codes' order."""
+    """Return the stored weights with the head cut to the codes' rows, in the codes' order."""
     text = config.text_config
     for key, rows in state.items():
         if _key(key) == "output.weight":
@@ -280,7 +291,7 @@ def _visual_rows(state: dict[str, Tensor], ids: Tensor, config: Emu3Config) -> d
 
 
 def _key(stored: str) -> str | None:
-    """A stored key as a key of `_Network`; None for what is not needed."""
+    """Return a stored key as a key of `_Network`, or None where it is not needed."""
     for prefix, part in _PARTS.items():
         if stored.startswith(prefix):
             name = part + stored.removeprefix(prefix)

@@ -1,9 +1,9 @@
-"""Janus-Pro 1B and 7B (Chen et al. 2025, arXiv:2501.17811): a Llama over text tokens and 24 x 24
-image codes of 16 x 16 pixels.
+"""Janus-Pro 1B and 7B (Chen et al. 2025, arXiv:2501.17811).
 
-The files are those of deepseek-community/Janus-Pro-*, in transformers' form. Of its
-JanusForConditionalGeneration only the parts that generate images are loaded: not the vision tower,
-its aligner, the language head, nor the VQ encoder.
+A Llama over text tokens and 24 x 24 image codes of 16 x 16 pixels. The files are those of
+deepseek-community/Janus-Pro-*, in transformers' form. Only the parts of
+JanusForConditionalGeneration that generate images are loaded: not the vision tower, its aligner,
+the language head, nor the VQ encoder.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ SIZES = {"janus-pro-1b": (2048, 5632, 24, 16), "janus-pro-7b": (4096, 11008, 30,
 
 
 def config(card: ModelCard) -> JanusConfig:
-    """A model's configuration at its true size, for random weights."""
+    """Return a model's configuration at its true size, for random weights."""
     width, inner, layers, heads = SIZES[card.name]
     return JanusConfig(
         text_config=LlamaConfig(
@@ -64,8 +64,11 @@ def config(card: ModelCard) -> JanusConfig:
 
 
 class JanusModel(BodyModel):
-    """The unconditional row is the prompt with every text token replaced by padding, which is
-    attended to."""
+    """Janus-Pro.
+
+    The unconditional row is the prompt with every text token replaced by padding, which is attended
+    to.
+    """
 
     template = TEMPLATE  # of a prompt, behind the beginning
 
@@ -76,9 +79,12 @@ class JanusModel(BodyModel):
         device: torch.device,
         dtype: torch.dtype,
     ) -> None:
-        """`folders["model"]` holds the repository's files; None: random weights at the card's true
+        """Load the model.
+
+        `folders["model"]` has the repository's files. None is random weights at the card's true
         size, and a token for each byte of a prompt. Raises ModelError where a file is missing or
-        does not fit."""
+        does not fit.
+        """
         self.name, self.grid, self.sampling = card.name, card.grid, card.sampling
         self.device, self.dtype = device, dtype
         self.forced_ids = torch.full((card.grid[0] * card.grid[1],), -1)
@@ -107,8 +113,10 @@ class JanusModel(BodyModel):
         self.prompt_ids(text)
 
     def prompt_ids(self, text: str) -> list[int]:
-        """The conditional row's ids. Raises SettingError for a prompt that is too long, or that
-        holds a special token."""
+        """Return the conditional row's ids.
+
+        Raises SettingError for a prompt that is too long, or that holds a special token.
+        """
         if self.tokenizer is None:
             ids = [self.begin, *text.encode(errors="replace"), self.image]
         else:
@@ -147,7 +155,7 @@ class JanusModel(BodyModel):
 
 
 def read_config(folder: Path) -> JanusConfig:
-    """The model's configuration. Raises ModelError where the file is missing or another's."""
+    """Read the model's configuration. Raises ModelError where it is missing or another model's."""
     path = require_file(folder / "config.json")
     try:
         stored = json.loads(path.read_text("utf-8"))
@@ -164,8 +172,11 @@ def read_config(folder: Path) -> JanusConfig:
 
 
 def _read_tokenizer(folder: Path) -> Tokenizer:
-    """`tokenizer.json` read directly: transformers 5 would replace its byte-level splitting by
-    Llama's and lose all spaces (huggingface/transformers issue 45488)."""
+    """Read `tokenizer.json` directly.
+
+    transformers 5 would replace its byte-level splitting by Llama's and lose all spaces
+    (huggingface/transformers issue 45488).
+    """
     tokenizer = read_tokenizer(folder)
     for token in (BEGIN, IMAGE, PAD):
         if tokenizer.token_to_id(token) is None:
@@ -178,8 +189,10 @@ def _read_tokenizer(folder: Path) -> Tokenizer:
 def _empty(
     settings: JanusConfig, device: torch.device, dtype: torch.dtype
 ) -> JanusForConditionalGeneration:
-    """The network without the parts that are not needed, its weights uninitialised. The VQ decoder
-    has at least float32: it is small, and some of its activations overflow float16."""
+    """Return the network without the parts that are not needed, its weights uninitialised.
+
+    The VQ decoder has at least float32: it is small, and some of its activations overflow float16.
+    """
     with torch.device("meta"):
         network = JanusForConditionalGeneration(settings)
     del network.lm_head, network.model.vision_model, network.model.aligner

@@ -40,7 +40,7 @@ _SHARED = ("hidden_size", "num_attention_heads", "num_key_value_heads")
 
 
 class LanternNetwork(PreTrainedModel):
-    """`fc`, then one decoder layer; RoPE is the target's."""
+    """`fc`, then one decoder layer; the RoPE is the target's."""
 
     config_class = PretrainedConfig
     _supports_sdpa = True
@@ -53,7 +53,7 @@ class LanternNetwork(PreTrainedModel):
         self.layers = nn.ModuleList([layer])
 
     def forward(self, inputs: Tensor, position_ids: Tensor, **attention: Any) -> Tensor:
-        """Inputs [R, L, 2D] at slots `position_ids` [R, L] to hidden states [R, L, D]."""
+        """Return hidden states [R, L, D] of inputs [R, L, 2D] at slots `position_ids` [R, L]."""
         x = self.fc(inputs)
         x = self.layers[0](
             x,
@@ -66,7 +66,7 @@ class LanternNetwork(PreTrainedModel):
 
 
 class LanternDrafter(EagleDrafter):
-    """Reads the prompt, too, before the first draft."""
+    """A drafter that also reads the prompt, before the first draft."""
 
     network: LanternNetwork
 
@@ -84,12 +84,12 @@ class LanternDrafter(EagleDrafter):
         return torch.cat([rows, inputs], 1)
 
     def _embed_prompt(self, ctx: BodyContext) -> Tensor:
-        """Embeddings [R, P - 1, D] of all prompt slots but the first."""
+        """Return the embeddings [R, P - 1, D] of all prompt slots but the first."""
         return ctx.prompt.embeddings[:, 1:]
 
 
 class LlamaGenDrafter(LanternDrafter):
-    """Of LlamaGen, with a table of embeddings of its own."""
+    """LlamaGen's drafter, with its own table of embeddings."""
 
     def _embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
         return self.network.embed_tokens(tokens)
@@ -100,7 +100,7 @@ class LlamaGenDrafter(LanternDrafter):
 
 
 class ChameleonDrafter(LanternDrafter):
-    """Of Anole and Lumina-mGPT; a row whose state is padding's is not attended to."""
+    """The drafter of Anole and Lumina-mGPT; rows with the state of padding are not attended to."""
 
     def _mask(self, ctx: BodyContext, cache: WindowCache, newest: Tensor | None) -> Tensor:
         padding = ctx.padding[..., : cache.end]
@@ -109,8 +109,10 @@ class ChameleonDrafter(LanternDrafter):
 
 
 def llamagen_drafter(model: BodyModel, folder: Path) -> LlamaGenDrafter:
-    """LlamaGen's drafter from its folder. Raises ModelError where a file is missing or does not
-    fit `model`."""
+    """Load LlamaGen's drafter from its folder.
+
+    Raises ModelError where a file is missing or does not fit `model`.
+    """
     config = _config(model, folder)
     with torch.device("meta"):
         layer = LlamaDecoderLayer(config, layer_idx=0)
@@ -126,8 +128,10 @@ def llamagen_drafter(model: BodyModel, folder: Path) -> LlamaGenDrafter:
 
 
 def chameleon_drafter(model: BodyModel, folder: Path) -> ChameleonDrafter:
-    """Anole's or Lumina-mGPT's drafter from its folder. Raises ModelError where a file is missing
-    or does not fit `model`."""
+    """Load Anole's or Lumina-mGPT's drafter from its folder.
+
+    Raises ModelError where a file is missing or does not fit `model`.
+    """
     config = _config(model, folder)
     with torch.device("meta"):
         network = LanternNetwork(config, ChameleonDecoderLayer(config, layer_idx=0))
@@ -136,8 +140,10 @@ def chameleon_drafter(model: BodyModel, folder: Path) -> ChameleonDrafter:
 
 
 def _config(model: BodyModel, folder: Path) -> PretrainedConfig:
-    """The target's configuration with the drafter's own values in it. Raises ModelError for a
-    configuration that cannot be read or that is another model's."""
+    """Return the target's configuration with the drafter's own values.
+
+    Raises ModelError for a configuration that cannot be read or that is another model's.
+    """
     path = require_file(folder / "config.json")
     try:
         stored = json.loads(path.read_text("utf-8"))
@@ -157,13 +163,16 @@ def _config(model: BodyModel, folder: Path) -> PretrainedConfig:
 
 
 def _read(folder: Path) -> dict[str, Tensor]:
-    """Raises ModelError."""
+    """Read the drafter's tensors. Raises ModelError."""
     stored = folder / "pytorch_model.bin"
     return read_weights(stored if stored.is_file() else folder)
 
 
 def _fitted(network: LanternNetwork, state: dict[str, Tensor], model: BodyModel) -> LanternNetwork:
-    """The network with these weights, where and as the target is. Raises ModelError."""
+    """Return the network with these weights, on the target's device and in its dtype.
+
+    Raises ModelError.
+    """
     fill(network.to(model.dtype), state)
     network.rotary = model.body.rotary_emb
     return network.to(model.device).eval().requires_grad_(False)

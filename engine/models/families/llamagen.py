@@ -1,11 +1,10 @@
-"""LlamaGen XL, text to image: stage 1 (256 px, 16 x 16 codes) and stage 2 (512 px, 32 x 32) (Sun et
-al. 2024, arXiv:2406.06525).
+"""LlamaGen XL, text to image (Sun et al. 2024, arXiv:2406.06525).
 
-The first 120 slots are the caption: flan-t5-xl's hidden states of its tokens, padded on the left.
-The row of the last slot predicts code 0. The unconditional row has learned states instead, and the
-same padding. Weights: the authors' `t2i_XL_stage1_256.pt`, `t2i_XL_stage2_512.pt` and
-`vq_ds16_t2i.pt`; of stage 2, LANTERN's authors have published an EAGLE drafter
-(`engine/models/families/lantern_drafter.py`).
+Stage 1 has 256 px (16 x 16 codes), stage 2 512 px (32 x 32). The first 120 slots are the caption:
+flan-t5-xl's hidden states of its tokens, padded on the left. The row of the last slot predicts code
+0. The unconditional row has learned states instead, and the same padding. The weights are the
+authors' `t2i_XL_stage1_256.pt`, `t2i_XL_stage2_512.pt` and `vq_ds16_t2i.pt`. LANTERN's authors have
+published an EAGLE drafter of stage 2 (`engine/models/families/lantern_drafter.py`).
 """
 
 from __future__ import annotations
@@ -46,8 +45,10 @@ END = 1  # T5's </s>
 
 
 class LlamaGenBody(BodyModel):
-    """Codes of 16 x 16 pixels behind a condition: what LlamaGen's models share, whether they are
-    given a caption or a class. `network_type` is made from the GPT's configuration."""
+    """Codes of 16 x 16 pixels after a condition, which is a caption or a class.
+
+    `network_type` is made from the GPT's configuration.
+    """
 
     network_type: type[PreTrainedModel]
 
@@ -60,9 +61,12 @@ class LlamaGenBody(BodyModel):
         *,
         sizes: Sizes | None = None,
     ) -> None:
-        """`folders` has the parts "gpt" and "vq", and others that the model's condition needs; None
-        is random weights. `sizes` default to the published model's. Raises ModelError where a file
-        is missing or does not fit."""
+        """Load the model.
+
+        `folders` has the parts "gpt" and "vq", and others that the model's condition needs; None is
+        random weights. `sizes` default to the published model's. Raises ModelError where a file is
+        missing or does not fit.
+        """
         sizes = sizes or config(card)
         self.name, self.grid, self.sampling = card.name, card.grid, card.sampling
         self.device, self.dtype = device, dtype
@@ -87,7 +91,7 @@ class LlamaGenBody(BodyModel):
         self.load_condition(sizes, folders)
 
     def load_condition(self, sizes: Sizes, folders: dict[str, Path] | None) -> None:
-        """Loads what the condition needs besides the GPT, where it needs anything."""
+        """Load what the condition needs besides the GPT, if it needs anything."""
 
     def embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
         return self.body.embed_tokens(tokens)
@@ -96,7 +100,10 @@ class LlamaGenBody(BodyModel):
         return self.network.lm_head(hidden)
 
     def position_ids(self, slots: Tensor, start: Tensor) -> Tensor:
-        """Padding counts, so that code i has the same position whatever the caption's length."""
+        """Return position ids that count padding.
+
+        Code i then has the same position whatever the caption's length.
+        """
         return slots.expand(len(start), -1)
 
     def decode(self, codes: Tensor) -> Tensor:
@@ -104,13 +111,15 @@ class LlamaGenBody(BodyModel):
 
 
 class LlamaGenModel(LlamaGenBody):
-    """Given a caption. Sampling as in the authors' `sample_t2i.py`: guidance 7.5, top-k 1000,
-    temperature 1."""
+    """LlamaGen with a caption.
+
+    The sampling is that of the authors' `sample_t2i.py`: guidance 7.5, top-k 1000, temperature 1.
+    """
 
     network_type = LlamaGenNetwork
 
     def load_condition(self, sizes: Sizes, folders: dict[str, Path] | None) -> None:
-        """The text encoder, part "text", and the drafter, where `folders` has the part."""
+        """Load the text encoder, part "text", and the drafter, where `folders` has that part."""
         # T5 overflows in float16.
         wide = torch.promote_types(self.dtype, torch.float32)
         text_dtype = self.dtype if self.dtype == torch.bfloat16 else wide
@@ -123,8 +132,11 @@ class LlamaGenModel(LlamaGenBody):
                 self.drafter = llamagen_drafter(self, folders["drafter"])
 
     def tokens(self, text: str) -> list[int]:
-        """T5's token ids of a prompt, `</s>` included, at most as many as there are caption slots,
-        lower case as in LlamaGen's training. With random weights each byte is a token."""
+        """Return T5's token ids of a prompt, `</s>` included, at most as many as caption slots.
+
+        The prompt is in lower case, as in LlamaGen's training. With random weights each byte is a
+        token.
+        """
         text = " ".join(text.lower().split())
         if self.tokenizer is None:
             return [*text.encode("utf-8", "replace")[: self.caption_slots - 1], END]
@@ -144,15 +156,17 @@ class LlamaGenModel(LlamaGenBody):
 def new_network(
     make: Callable[[], PreTrainedModel], device: torch.device, dtype: torch.dtype, random: bool
 ) -> PreTrainedModel:
-    """A frozen network, its weights random or else uninitialised, which takes no time."""
+    """Return a frozen network with random weights, or uninitialised ones, which take no time."""
     with device if random else torch.device("meta"):
         network = make().to(dtype)
     return (network if random else network.to_empty(device=device)).eval().requires_grad_(False)
 
 
 def _tokenizer(folder: Path, limit: int) -> Tokenizer:
-    """T5's tokenizer, truncating at `limit` tokens. Raises ModelError where the file is missing or
-    broken."""
+    """Read T5's tokenizer, which truncates at `limit` tokens.
+
+    Raises ModelError where the file is missing or broken.
+    """
     tokenizer = read_tokenizer(folder)
     tokenizer.enable_truncation(limit)
     return tokenizer

@@ -1,9 +1,9 @@
-"""LlamaGen B, L, XL, XXL and 3B, class to image: 256 px (16 x 16 codes) or 384 px (24 x 24) (Sun et
-al. 2024, arXiv:2406.06525).
+"""LlamaGen B, L, XL, XXL and 3B, class to image (Sun et al. 2024, arXiv:2406.06525).
 
-The first slot is one of ImageNet's classes, and its row predicts code 0; the unconditional row has
-the class that stands for none. Its query and key are zero, as a caption's are. Weights: the
-authors' `c2i_B_256.pt` and their like, and `vq_ds16_c2i.pt`.
+They have 256 px (16 x 16 codes) or 384 px (24 x 24). The first slot is one of ImageNet's classes,
+and its row predicts code 0. The unconditional row has the class that stands for none. The first
+slot's query and key are zero, as a caption's are. The weights are the authors' `c2i_B_256.pt` and
+so on, and `vq_ds16_c2i.pt`.
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ from engine.reader.classes import read_class
 
 
 class LlamaGenClassModel(LlamaGenBody):
-    """Codes of 16 x 16 pixels. Sampling as in the authors' `sample_c2i.py`: guidance 4, top-k 2000,
-    temperature 1."""
+    """LlamaGen with a class; codes of 16 x 16 pixels.
+
+    The sampling is that of the authors' `sample_c2i.py`: guidance 4, top-k 2000, temperature 1.
+    """
 
     network_type: type[LlamaGenClassNetwork] = LlamaGenClassNetwork
 
     def check_prompt(self, text: str) -> None:
-        """Raises SettingError for a prompt that names no class."""
+        """Raise SettingError for a prompt that names no class."""
         read_class(text)
 
     def prompt(self, text: str, guided: bool) -> Prompt:

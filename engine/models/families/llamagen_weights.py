@@ -1,9 +1,9 @@
-"""LlamaGen's published weights, and RandAR's, and the modules they load into: a Llama body with 2-D
-RoPE, and Janus' VQ decoder.
+"""The published weights of LlamaGen and RandAR, and the modules they load into.
 
-LlamaGen (Sun et al. 2024, arXiv:2406.06525) is a Llama in the layout of gpt-fast: q, k and v in one
-matrix, and a RoPE that rotates neighbouring channels where transformers rotates channel i with
-channel i + D / 2. Its VQ model is Janus'.
+The modules are a Llama body with 2-D RoPE, and Janus' VQ decoder. LlamaGen (Sun et al. 2024,
+arXiv:2406.06525) is a Llama in the layout of gpt-fast: q, k and v are one matrix, and its RoPE
+rotates neighbouring channels where transformers rotates channel i with channel i + D / 2. Its VQ
+model is Janus'.
 """
 
 from __future__ import annotations
@@ -32,8 +32,11 @@ _SIZES = {
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """The configurations of LlamaGen's networks. `gpt` has an additional field, `caption_slots`,
-    one for a class; where there is a text encoder also `caption_width`, the width of its states."""
+    """The configurations of LlamaGen's networks.
+
+    `gpt` has an additional field, `caption_slots`, which is 1 for a class. With a text encoder it
+    also has `caption_width`, the width of the encoder's states.
+    """
 
     gpt: LlamaConfig
     vq: JanusVQVAEConfig
@@ -41,8 +44,11 @@ class Sizes:
 
 
 def config(card: ModelCard) -> Sizes:
-    """The true sizes: the GPT by the size in the card's name, XL where that has none, VQ-16, and
-    flan-t5-xl's encoder where it is given a caption."""
+    """Return the true sizes of a card's networks.
+
+    The GPT has the size in the card's name, or XL. The VQ model is VQ-16, and a model with captions
+    has flan-t5-xl's encoder.
+    """
     vq = JanusVQVAEConfig(num_embeddings=card.codes)
     if card.prompts is Prompts.CLASSES:
         return Sizes(_gpt(card, card.name.split("-")[1], caption_slots=1), vq)
@@ -74,9 +80,12 @@ def _gpt(card: ModelCard, size: str, **fields: int) -> LlamaConfig:
 
 
 class Rope2D(nn.Module):
-    """Cosines and sines by slot: the first half of the rotated pairs encodes the row of the grid,
-    the second the column. Both are zero for caption slots, and so are their queries and keys: all
-    of them get equal attention."""
+    """Cosines and sines by slot.
+
+    The first half of the rotated pairs encodes the row of the grid, the second half the column.
+    Both are zero for caption slots, and so are the queries and keys of these: all of them get equal
+    attention.
+    """
 
     cos: Tensor
     sin: Tensor
@@ -94,14 +103,16 @@ class Rope2D(nn.Module):
         self.register_buffer("sin", torch.cat([nothing, angles.sin()]), persistent=False)
 
     def forward(self, x: Tensor, position_ids: Tensor) -> tuple[Tensor, Tensor]:
-        """Slots [R, T] to cosines and sines [R, T, D] in the dtype of `x`."""
+        """Return cosines and sines [R, T, D] of slots [R, T], in the dtype of `x`."""
         return self.cos[position_ids].to(x.dtype), self.sin[position_ids].to(x.dtype)
 
 
 class LlamaGenNetwork(LlamaForCausalLM):
-    """The GPT that is given a caption: `caption` maps the text encoder's states to the first slots'
-    inputs; `unconditional` are the states of no caption. Its RoPE depends on the grid and is set by
-    LlamaGenBody."""
+    """The GPT with a caption.
+
+    `caption` maps the text encoder's states to the first slots' inputs, and `unconditional` are the
+    states of no caption. Its RoPE depends on the grid; LlamaGenBody sets it.
+    """
 
     def __init__(self, config: LlamaConfig) -> None:
         super().__init__(config)
@@ -117,8 +128,10 @@ class LlamaGenNetwork(LlamaForCausalLM):
 
 
 class LlamaGenClassNetwork(LlamaForCausalLM):
-    """The GPT that is given a class: `classes` has the first slot's inputs, [CLASSES + 1, D], the
-    last one's for no class."""
+    """The GPT with a class.
+
+    `classes` has the first slot's inputs [CLASSES + 1, D]; the last one is for no class.
+    """
 
     def __init__(self, config: LlamaConfig) -> None:
         super().__init__(config)
@@ -126,8 +139,10 @@ class LlamaGenClassNetwork(LlamaForCausalLM):
 
 
 class RandARNetwork(LlamaGenClassNetwork):
-    """The GPT that is asked for any cell: `instruction` [1, D] is what asks, before it is rotated
-    to the cell."""
+    """The GPT that can be asked for any cell.
+
+    `instruction` [1, D] is what asks, before it is rotated to the cell.
+    """
 
     def __init__(self, config: LlamaConfig) -> None:
         super().__init__(config)
@@ -178,7 +193,7 @@ TEXT_UNUSED = ("decoder.", "lm_head.")
 
 
 def gpt_key(key: str) -> str:
-    """A stored key, after `split_qkv`, to the network's; an unknown key is unchanged."""
+    """Return a stored key, after `split_qkv`, as the network's; an unknown key is unchanged."""
     layer = re.fullmatch(r"layers\.(\d+)\.(.+)\.weight", key)
     if layer and layer[2] in _LAYER_KEYS:
         return f"model.layers.{layer[1]}.{_LAYER_KEYS[layer[2]]}.weight"
@@ -186,22 +201,23 @@ def gpt_key(key: str) -> str:
 
 
 def vq_key(key: str) -> str:
-    """A stored key to JanusVQVAE's."""
+    """Return a stored key as JanusVQVAE's."""
     for pattern, replacement in _VQ_KEYS:
         key = re.sub(pattern, replacement, key)
     return key
 
 
 def text_key(key: str) -> str:
-    """A T5 model's stored key to its encoder's, which shares the embedding with the decoder."""
+    """Return a T5 model's stored key as its encoder's, which shares the decoder's embedding."""
     return "embed_tokens.weight" if key == "shared.weight" else key.removeprefix("encoder.")
 
 
 def split_qkv(state: dict[str, Tensor], gpt: LlamaConfig) -> dict[str, Tensor]:
-    """`layers.N.attention.wqkv` [3D, D] to wq, wk and wv [D, D], rows of q and k in transformers'
-    order.
+    """Split `layers.N.attention.wqkv` [3D, D] into wq, wk and wv [D, D].
 
-    Raises ModelError, naming the key, where one has another shape."""
+    Rows of q and k are put in transformers' order. Raises ModelError, which names the key, where
+    one has another shape.
+    """
     split = {}
     width, heads = gpt.hidden_size, gpt.num_attention_heads
     for key, tensor in state.items():
@@ -221,6 +237,8 @@ def split_qkv(state: dict[str, Tensor], gpt: LlamaConfig) -> dict[str, Tensor]:
 
 
 def pairs_apart(rows: Tensor, heads: int) -> Tensor:
-    """Reorders rows of q or k from pairs (0, 1), (2, 3) .. of each head to pairs (0, D / 2),
-    (1, D / 2 + 1) .."""
+    """Reorder the rows of q or k.
+
+    Each head's pairs (0, 1), (2, 3) .. become pairs (0, D / 2), (1, D / 2 + 1) ..
+    """
     return rows.view(heads, -1, 2, rows.shape[1]).transpose(1, 2).reshape(rows.shape)

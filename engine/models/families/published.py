@@ -1,13 +1,13 @@
-"""Numbers that others published for true weights, and how a model's compare with them.
+"""Compares a model with numbers that others published for its true weights.
 
-Greedy tokens cannot be asked to be the same on every machine: where two codes are nearly as likely,
-rounding decides, and all tokens behind another one differ. So a model is fed the published tokens,
-each behind those before it, and asked how it ranks them. With the same weights all are among the
-likeliest in any dtype: of the embedded model's 1,024 codes what is the likeliest in float32 is one
-of the four likeliest in bfloat16. With other weights a rank is any number: that 50 tokens are among
-the best hundredth by chance has a probability of 1e-100. A single wrong matrix of one layer moves
-ranks by less. In float32, whose rounding is 2^16 times as fine and changes hardly a token, it shows
-in how many are the likeliest (docs/log.md has the figures).
+Greedy tokens need not be the same on every machine. Where two codes are nearly as likely, rounding
+decides, and all tokens after a different one differ. So a model is fed the published tokens, each
+after those before it, and asked how it ranks them. With the same weights all are among the
+likeliest in any dtype: of the embedded model's 1,024 codes, the likeliest in float32 is one of the
+four likeliest in bfloat16. With other weights a rank is any number: that 50 tokens are among the
+best hundredth by chance has a probability of 1e-100. A single wrong matrix of one layer moves ranks
+by less. In float32, whose rounding is 2^16 times as fine and changes hardly a token, it shows in
+how many tokens are the likeliest (docs/log.md has the figures).
 """
 
 from __future__ import annotations
@@ -45,9 +45,13 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`ranks` of the published tokens, each behind those before it: 1 for the likeliest of `codes`
-    codes; `prompt_tokens` of the prompt here; `exact` where the model has the publisher's dtype or
-    a wider one."""
+    """How a model ranks published tokens, each after those before it.
+
+    Attributes:
+        ranks: rank of each token; 1 is the likeliest of `codes` codes.
+        prompt_tokens: number of tokens of the prompt here.
+        exact: whether the model has the publisher's dtype or a wider one.
+    """
 
     published: Published
     ranks: tuple[int, ...]
@@ -57,7 +61,7 @@ class Comparison:
 
     @property
     def most(self) -> int:
-        """The rank that a published token may have."""
+        """The largest rank that a published token may have."""
         return max(1, int(BEST * self.codes))
 
     @property
@@ -76,7 +80,7 @@ class Comparison:
 
     @property
     def greedy(self) -> int:
-        """How many of the tokens greedy decoding gives here before the first other one."""
+        """How many published tokens greedy decoding gives here before the first other one."""
         return next((i for i, rank in enumerate(self.ranks) if rank > 1), len(self.ranks))
 
 
@@ -103,8 +107,10 @@ PUBLISHED = {
 
 
 def compare(model: JanusModel, published: Published) -> Comparison:
-    """Feeds the model the published prompt and tokens. Its prompts have the published template from
-    then on."""
+    """Feed the model the published prompt and tokens.
+
+    Its prompts have the published template from then on.
+    """
     model.template = published.template
     tokens = torch.tensor(published.tokens, device=model.device)
     sampling = Sampling(guidance=published.guidance)

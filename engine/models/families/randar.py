@@ -1,10 +1,10 @@
-"""RandAR-L, class to image in any order: 256 px (16 x 16 codes) (Pang et al., CVPR 2025, arXiv
-2412.01827; RandAR/model/randar_gpt.py of ziqipang/RandAR).
+"""RandAR-L, class to image in any order: 256 px (Pang et al., CVPR 2025, arXiv 2412.01827).
 
-LlamaGen's layers over another sequence: behind the class, before each token an instruction that
-asks for its cell, [class, I(a), a, I(b), b, ..] for cells a, b, .. in any order. Attention is
-causal, and an instruction's output predicts the token behind it. Both stand, rotated, in the cell
-itself. The authors' weights, and LlamaGen's `vq_ds16_c2i.pt`.
+It has 16 x 16 codes, and LlamaGen's layers over another sequence. After the class, an instruction
+before each token asks for its cell: [class, I(a), a, I(b), b, ..] for cells a, b, .. in any order.
+Attention is causal, and an instruction's output predicts the token after it. Both are rotated to
+the cell itself. The weights are the authors', and LlamaGen's `vq_ds16_c2i.pt`. Source:
+RandAR/model/randar_gpt.py of ziqipang/RandAR.
 """
 
 from __future__ import annotations
@@ -23,16 +23,18 @@ from engine.models.families.llamagen_weights import RandARNetwork
 
 
 class RandARModel(LlamaGenClassModel):
-    """A window's row has two inputs: its token, and the instruction of the cell that it asks for,
-    whose output is the row's. In a chain and in a tree a row asks for the cell of the token that
-    follows it, so that what is kept is the authors' sequence of one token at a time
-    (`num_inference_steps` = -1), and a row that stands in the root's place sees its own copy of the
-    root, and no other row. Whole pictures are in raster order: ZipAR and Parallel rows need rows.
+    """RandAR: a window's row has two inputs, its token and an instruction.
 
-    Guidance grows from 1: the token with n before it in the order, known ones included, has
-    1 + (s - 1) n / N, N those of the picture. (Where the authors draw several at once, they all
-    have the first one's.) Sampling as in the authors' `sample_c2i.py`: s = 4, all codes,
-    temperature 1.
+    The instruction is for the cell that the row asks for. The instruction's output is the row's. In
+    a chain and in a tree a row asks for the cell of the token that follows it. What is kept is then
+    the authors' sequence of one token at a time (`num_inference_steps` = -1), and a row in the
+    root's place sees its own copy of the root and no other row. Whole pictures are in raster order,
+    because ZipAR and Parallel rows need rows.
+
+    Guidance grows from 1: a token with n tokens before it in the order, known ones included, has 1
+    + (s - 1) n / N, where N is the picture's number of tokens. (Where the authors draw several at
+    once, all have the first one's.) The sampling is that of the authors' `sample_c2i.py`: s = 4,
+    all codes, temperature 1.
     """
 
     fills_in = Fills.ANY
@@ -42,8 +44,11 @@ class RandARModel(LlamaGenClassModel):
     @cached_property
     @torch.inference_mode(False)
     def instructions(self) -> Tensor:
-        """The instruction of each cell [N, D]: the learnt one, in each head of which neighbouring
-        channels are rotated to the cell, as the published layout rotates queries and keys."""
+        """The instruction of each cell [N, D].
+
+        It is the learnt one. In each of its heads neighbouring channels are rotated to the cell, as
+        the published layout rotates queries and keys.
+        """
         rope, learnt = self.body.rotary_emb, self.network.instruction
         half = rope.cos.shape[1] // 2  # the other half are the same angles
         cos, sin = (table[self.caption_slots :, None, :half] for table in (rope.cos, rope.sin))
@@ -99,8 +104,10 @@ class RandARModel(LlamaGenClassModel):
 # A graph that is captured finds its tree by these parents.
 @functools.lru_cache(maxsize=256)
 def _inputs(parents: tuple[int, ...]) -> tuple[int, ...]:
-    """Which input each of the inputs of a window's rows follows: a token the instruction that asked
-    for it, an instruction its row's token."""
+    """Return which input each input of a window's rows follows.
+
+    A token follows the instruction that asked for it, and an instruction its row's token.
+    """
     roots = enumerate(parents)
     tokens = (2 * row if row == parent else 2 * parent + 1 for row, parent in roots)
     return tuple(each for row, token in enumerate(tokens) for each in (token, 2 * row))

@@ -1,16 +1,18 @@
-"""SimpleAR 0.5B (Wang et al. 2025, arXiv:2504.11455): a Qwen2 body over text and 64,000 image
-tokens of 16 x 16 pixels, in raster order, nothing between them.
+"""SimpleAR 0.5B (Wang et al. 2025, arXiv:2504.11455).
+
+A Qwen2 body over text and 64,000 image tokens of 16 x 16 pixels, in raster order with nothing
+between them.
 
 The unconditional row is a sentence of faults in the prompt's place, at positions of its own. The
-authors mix the log-probabilities of both rows over the whole vocabulary, u + s (c - u), and here
-their logits are mixed: the two differ by a number a row, which no distribution over the codes has.
-The authors' sampler may also draw a word, and then takes the nearest end of the codes; here codes
-alone are drawn.
+authors mix the log-probabilities of both rows over the whole vocabulary, u + s (c - u); here their
+logits are mixed. The two differ by a number a row, which no distribution over the codes contains.
+The authors' sampler may also draw a word, and then takes the nearest end of the codes; here only
+codes are drawn.
 
-An image token's id is the tokenizer's length plus its code. Codes are those of finite scalar
+An image token's id is the tokenizer's length plus its code. The codes are those of finite scalar
 quantisation (Mentzer et al. 2023, arXiv:2309.15505), a lattice that no file holds. Their decoder is
-NVIDIA's Cosmos tokenizer's, a TorchScript file: codes int32 [B, 1, h, w] of one frame to pixels
-[B, 3, 1, 16 h, 16 w]. It is run as it was saved, in 16 bits: its casts are part of its code.
+NVIDIA's Cosmos tokenizer's, a TorchScript file: codes int32 [B, 1, h, w] of one frame to pixels [B,
+3, 1, 16 h, 16 w]. It runs as it was saved, in 16 bits, because its casts are part of its code.
 """
 
 from __future__ import annotations
@@ -56,9 +58,11 @@ SIDE = 16  # pixels of a code
 
 
 def config(card: ModelCard) -> Qwen2Config:
-    """The public model's configuration: Qwen2.5-0.5B's with the codes behind its words. Embedding
-    and head are one matrix, as Qwen2.5's are: the 1.5B model is listed with 1.64 billion
-    parameters, which is what it has with one."""
+    """Return the public model's configuration: Qwen2.5-0.5B's with the codes after its words.
+
+    Embedding and head are one matrix, as Qwen2.5's are: the 1.5B model is listed with 1.64 billion
+    parameters, which is what it has with one.
+    """
     return Qwen2Config(
         vocab_size=WORDS + card.codes,
         hidden_size=896,
@@ -73,9 +77,11 @@ def config(card: ModelCard) -> Qwen2Config:
 
 
 def fsq_codebook(levels: tuple[int, ...]) -> Tensor:
-    """The codes of finite scalar quantisation, float32 [V, D] in -1 .. 1: of code n the digit d,
-    counted from the least, is n // (levels before d) % level, and its value that digit's distance
-    from the middle one."""
+    """Return the codes of finite scalar quantisation, float32 [V, D] in -1 .. 1.
+
+    Digit d of code n, counted from the least, is n // (levels before d) % level. Its value is that
+    digit's distance from the middle one.
+    """
     sizes = torch.tensor(levels)
     places = torch.tensor([1, *levels[:-1]]).cumprod(0)
     digits = torch.arange(math.prod(levels))[:, None] // places % sizes
@@ -94,10 +100,13 @@ class SimpleARModel(BodyModel):
         *,
         levels: tuple[int, ...] = LEVELS,
     ) -> None:
-        """`folders` has the parts "model" and "vq", whose TorchScript file is run. None: random
-        weights at the body's true size, a token for each byte of a prompt, and in the decoder's
-        place one linear map of a code's numbers to its pixels. Raises ModelError where a file is
-        missing or does not fit."""
+        """Load the model.
+
+        `folders` has the parts "model" and "vq", whose TorchScript file is run. None is random
+        weights at the body's true size, a token for each byte of a prompt, and a linear map of a
+        code's numbers to its pixels in place of the decoder. Raises ModelError where a file is
+        missing or does not fit.
+        """
         self.name, self.grid, self.sampling = card.name, card.grid, card.sampling
         self.device, self.dtype = device, dtype
         self.forced_ids = torch.full((card.grid[0] * card.grid[1],), -1)
@@ -124,8 +133,11 @@ class SimpleARModel(BodyModel):
         self.prompt_ids(text)
 
     def prompt_ids(self, text: str) -> list[int]:
-        """The conditional row's ids. Raises SettingError for a prompt that is too long, or that
-        holds one of the tokenizer's marks."""
+        """Return the conditional row's ids.
+
+        Raises SettingError for a prompt that is too long, or that holds one of the tokenizer's
+        marks.
+        """
         marks = self.tokenizer.get_added_tokens_decoder().values() if self.tokenizer else ()
         for mark in marks:
             if mark.content in text:
@@ -158,7 +170,7 @@ class SimpleARModel(BodyModel):
         return self.body.embed_tokens(tokens + self.first)
 
     def head(self, hidden: Tensor) -> Tensor:
-        """The whole head has three times as many rows, of words."""
+        """Return the codes' logits; the whole head has three times as many rows, of words."""
         rows = self.network.lm_head.weight[self.first : self.first + self.vocab_size]
         return F.linear(hidden, rows)
 
@@ -168,8 +180,10 @@ class SimpleARModel(BodyModel):
 
 
 class _LinearDecoder(nn.Module):
-    """Stands for the file's decoder where weights are random, with its shapes: each code's numbers
-    in `codebook` [V, D] to its pixels by one linear map."""
+    """Replaces the file's decoder where weights are random, with its shapes.
+
+    One linear map turns each code's numbers in `codebook` [V, D] into its pixels.
+    """
 
     def __init__(self, codebook: Tensor) -> None:
         super().__init__()
@@ -200,8 +214,10 @@ def _read_tokenizer(folder: Path) -> Tokenizer:
 
 
 def _first_code(tokenizer: Tokenizer, codes: int, settings: Qwen2Config) -> int:
-    """The id of code 0, which is how many tokens the tokenizer has, marks among them. Raises
-    ModelError where the model has no room for the codes behind them."""
+    """Return the id of code 0: the tokenizer's number of tokens, marks included.
+
+    Raises ModelError where the model has no room for the codes after them.
+    """
     words: int = tokenizer.get_vocab_size(with_added_tokens=True)
     if words + codes > settings.vocab_size:
         raise ModelError(
@@ -212,7 +228,7 @@ def _first_code(tokenizer: Tokenizer, codes: int, settings: Qwen2Config) -> int:
 
 
 def _read_decoder(path: Path, device: torch.device) -> nn.Module:
-    """Loads a TorchScript file, which may run code of its own."""
+    """Load a TorchScript file, which may run code of its own."""
     require_file(path)
     try:
         decoder: nn.Module = torch.jit.load(path, map_location=device)  # type: ignore[no-untyped-call]
@@ -224,7 +240,7 @@ def _read_decoder(path: Path, device: torch.device) -> nn.Module:
 
 
 def _empty(settings: Qwen2Config, device: torch.device, dtype: torch.dtype) -> Qwen2ForCausalLM:
-    """The network, its weights uninitialised."""
+    """Return the network with uninitialised weights."""
     with torch.device("meta"):
         network = Qwen2ForCausalLM(settings)
     network.to(dtype).to_empty(device=device)

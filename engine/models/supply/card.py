@@ -44,7 +44,7 @@ GIB = 2**30
 
 
 class ModelError(Exception):
-    """A model that cannot be loaded or used; the message is user-readable and says what to do."""
+    """A model cannot be loaded or used; the message is for the user and says what to do."""
 
     def __init__(self, message: str, failure: Failure = Failure.MISSING_MODEL) -> None:
         super().__init__(message)
@@ -52,7 +52,7 @@ class ModelError(Exception):
 
 
 class Prompts(Enum):
-    """What a model draws of a prompt."""
+    """What a model draws from a prompt."""
 
     ANY = "any text"
     SCENES = "things on a ground"
@@ -61,9 +61,14 @@ class Prompts(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RepoFiles:
-    """Files of one public repository. `files` are the patterns to download; `revision` is a commit
-    hash, or "main" until `python -m engine.models.supply.pin_revisions` has pinned it; `digests`
-    are pairs of a file and its digest there, as `weights.differing` takes them."""
+    """Files of one public repository.
+
+    Attributes:
+        files: patterns of the files to download.
+        revision: a commit hash, or "main" until `python -m engine.models.supply.pin_revisions` has
+            pinned it.
+        digests: pairs of a file and its digest there, as `weights.differing` takes them.
+    """
 
     part: str
     repo: str
@@ -72,12 +77,14 @@ class RepoFiles:
     digests: tuple[tuple[str, str], ...] = ()
 
     def takes(self, name: str) -> bool:
-        """Whether a file of the repository is among those to download."""
+        """Return whether a file of the repository is among those to download."""
         return any(fnmatchcase(name, pattern) for pattern in self.files)  # as the hub's client does
 
     def commit(self, folder: Path) -> str:
-        """The commit of the files in a folder of the hub's cache, which is named by it; the
-        revision, where they are in another one."""
+        """Return the commit of the files in a folder.
+
+        A folder of the hub's cache is named by its commit; for another folder it is the revision.
+        """
         return folder.name if re.fullmatch("[0-9a-f]{40}", folder.name) else self.revision
 
 
@@ -91,13 +98,20 @@ class DrafterCard:
 
 @dataclass(frozen=True, slots=True)
 class ModelCard:
-    """A model. `length` counts the sequence positions of one image, forced ones included;
-    `layers` the parameters of the transformer's layers, of which there are `depth`;
-    `kv_values` the KV-cache elements of one position of one guidance row; `working` the bytes taken
-    by activations and the image decoder; `download` those of its files on the hub, to a tenth of a
-    gigabyte. `drafter` is loaded on request only; `fills_in` as in ImageModel; `inputs` is how many
-    of the body's a row of a window has. `raced` says by whom it was raced with its true weights;
-    empty where the makers of this repository never have, since they can reach no hub."""
+    """Everything known of a model before it is loaded.
+
+    Attributes:
+        length: sequence positions of one image, forced ones included.
+        layers: parameters of the transformer's layers, of which there are `depth`.
+        kv_values: KV-cache elements of one position of one guidance row.
+        working: bytes for activations and the image decoder.
+        download: bytes of its files on the hub, to a tenth of a gigabyte.
+        drafter: its drafter, which is loaded on request only.
+        fills_in: as in ImageModel.
+        inputs: how many inputs of the body a row of a window has.
+        raced: who raced it with its true weights; empty where the makers of this repository never
+            have, because they can reach no hub.
+    """
 
     name: str
     title: str
@@ -124,14 +138,18 @@ class ModelCard:
     raced: str = ""
 
     def check_prompt(self, text: str) -> None:
-        """Raises SettingError for a prompt that names nothing that the model draws, before anything
-        of it is loaded."""
+        """Raise SettingError for a prompt that names nothing that the model draws.
+
+        Nothing of the model has to be loaded for that.
+        """
         if self.prompts is Prompts.CLASSES:
             read_class(text)
 
     def with_drafter(self) -> ModelCard:
-        """The model and its drafter, whose part is "drafter". Raises ModelError where none was
-        published."""
+        """Return the card with its drafter, whose part is "drafter".
+
+        Raises ModelError where none was published.
+        """
         if self.drafter is None:
             others = ", ".join(card.name for card in CARDS.values() if card.drafter)
             raise ModelError(
@@ -144,8 +162,10 @@ class ModelCard:
         )
 
     def check_code(self, allowed: bool) -> None:
-        """Raises ModelError where one of its files is TorchScript, whose code runs when it is
-        loaded, and the host has not allowed that."""
+        """Raise ModelError where a file is TorchScript and the host has not allowed that.
+
+        The code of such a file runs when it is loaded.
+        """
         for source in () if allowed else self.repos:
             for file in source.files:
                 if file.endswith(TORCHSCRIPT):
@@ -156,7 +176,7 @@ class ModelCard:
                     )
 
     def source_of(self, part: str) -> RepoFiles:
-        """The source of one part. Raises KeyError if the model has no such part."""
+        """Return the source of one part. Raises KeyError if the model has no such part."""
         return {source.part: source for source in self.repos}[part]
 
 
@@ -167,8 +187,10 @@ _DRAFTER_FILES = ("config.json", "pytorch_model*.bin", "model*.safetensors*")
 
 
 def read_cards(file: Path) -> dict[str, ModelCard]:
-    """The cards of a file like cards.toml, by name. Raises KeyError or TypeError where one lacks a
-    field or has one that is not known."""
+    """Read the cards of a file like cards.toml, by name.
+
+    Raises KeyError or TypeError where one lacks a field or has an unknown one.
+    """
     read = tomllib.loads(file.read_text("utf-8"))
     models = [read["families"].get(own["family"], {}) | own for own in read["models"]]
     return {model["name"]: _card(**model) for model in models}

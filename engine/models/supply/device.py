@@ -1,5 +1,7 @@
-"""Device and dtype of a model, whether it fits there (checked before any weights are read), and the
-kinds of failure there."""
+"""Device and dtype of a model, whether it fits there, and the kinds of failure there.
+
+Memory is checked before any weights are read.
+"""
 
 from __future__ import annotations
 
@@ -39,14 +41,18 @@ _MEMINFO = Path("/proc/meminfo")
 
 
 def zero_gpu() -> bool:
-    """Whether this is a ZeroGPU Space: there, torch.cuda is only emulated outside a decorated
-    call."""
+    """Return whether this is a ZeroGPU Space.
+
+    There torch.cuda is emulated outside a decorated call.
+    """
     return os.environ.get("SPACES_ZERO_GPU", "").lower() in ("1", "true")
 
 
 def resolve_device(wanted: str = "auto") -> torch.device:
-    """The device of that name; "auto" is a GPU where there is one. Raises ModelError for an unknown
-    or missing device."""
+    """Return the device of that name; "auto" is a GPU where there is one.
+
+    Raises ModelError for an unknown or missing device.
+    """
     if wanted == "auto":
         wanted = "cuda" if zero_gpu() or torch.cuda.is_available() else "cpu"
     try:
@@ -64,15 +70,20 @@ def resolve_device(wanted: str = "auto") -> torch.device:
 
 
 def loading_device(device: torch.device) -> torch.device:
-    """Where weights are put that come from files: on the device itself, a tensor at a time; on
-    ZeroGPU, whose device is there only later, in main memory."""
+    """Return where weights from files are put.
+
+    This is the device itself, one tensor at a time. On ZeroGPU, whose device appears only later, it
+    is main memory.
+    """
     return torch.device("cpu") if zero_gpu() else device
 
 
 def resolve_dtype(device: torch.device, wanted: str | torch.dtype | None = None) -> torch.dtype:
-    """Dtype to run in: the requested one, or the fast one on the device (bfloat16 on Ampere and
-    later and on a CPU that multiplies in it, float16 on older GPUs, float32 on other CPUs). Raises
-    ModelError for a name not in DTYPES."""
+    """Return the dtype to run in: the requested one, or the fastest on the device.
+
+    The fastest is bfloat16 on Ampere and later GPUs and on a CPU that multiplies in it, float16 on
+    older GPUs, and float32 on other CPUs. Raises ModelError for a name not in DTYPES.
+    """
     if isinstance(wanted, torch.dtype):
         return wanted
     if wanted not in (None, "auto"):
@@ -89,16 +100,20 @@ def resolve_dtype(device: torch.device, wanted: str | torch.dtype | None = None)
 
 @functools.cache
 def cpu_has_bfloat16() -> bool:
-    """Whether the processor multiplies in bfloat16. One that does not (AVX2 alone) takes 28 times
-    as long in it as in float32."""
+    """Return whether the CPU multiplies in bfloat16.
+
+    One that does not (AVX2 alone) takes 28 times as long in it as in float32.
+    """
     found = torch.cpu.get_capabilities()
     return any(found.get(name) for name in ("avx512_bf16", "amx_bf16"))
 
 
 def race_bytes(card: ModelCard, dtype: torch.dtype, lanes: int, graphs: bool = False) -> int:
-    """Bytes that a race takes beside the weights: a KV cache of two guidance rows for each lane,
-    with a layer more for a drafter where there is one, what captured `graphs` keep, and working
-    memory, of a pass or of the decoding of one picture."""
+    """Return the bytes that a race takes besides the weights.
+
+    They are a KV cache of two guidance rows for each lane, with another layer for a drafter, what
+    captured `graphs` keep, and the working memory of a pass or of decoding one picture.
+    """
     positions = card.length + _PROMPT + MAX_ROWS
     drafter = any(source.part == "drafter" for source in card.repos)  # loaded, not only published
     values = card.kv_values + drafter * card.kv_values // card.depth
@@ -107,7 +122,7 @@ def race_bytes(card: ModelCard, dtype: torch.dtype, lanes: int, graphs: bool = F
 
 
 def required_bytes(card: ModelCard, dtype: torch.dtype, lanes: int = LANES) -> int:
-    """Bytes that a model and a race of `lanes` lanes take."""
+    """Return the bytes that a model and a race of `lanes` lanes take."""
     return card.parameters * dtype.itemsize + race_bytes(card, dtype, lanes)
 
 
@@ -119,9 +134,11 @@ def check_lane_count(
     slots: Slots,
     graphs: bool = False,
 ) -> None:
-    """Raises SettingError, naming how many fit, if a race of so many lanes, captured or not, does
-    not fit beside the loaded model. Its slots of races before are the lanes' own; where room is
-    short, those that the race does not use are freed."""
+    """Raise SettingError where a race of `lanes` lanes does not fit beside the loaded model.
+
+    The message says how many fit. Its slots from earlier races belong to the lanes; where room is
+    short, those that the race does not use are freed.
+    """
     free, need = available(device), partial(race_bytes, card, dtype, graphs=graphs)
     if free is None:
         return
@@ -138,7 +155,7 @@ def check_lane_count(
 
 
 def available(device: torch.device) -> int | None:
-    """Bytes free on the device, or None where that is unknown (ZeroGPU attaches its GPUs later)."""
+    """Return the bytes free on the device, or None where that is unknown, as on ZeroGPU."""
     if device.type == "cuda":
         if zero_gpu():
             return None
@@ -148,8 +165,10 @@ def available(device: torch.device) -> int | None:
 
 
 def main_memory(meminfo: Path = _MEMINFO, cgroup: Path = CGROUP) -> int | None:
-    """Bytes free in main memory, of the machine or within a container's limit, whichever is less.
-    None where the system does not report it."""
+    """Return the bytes free in main memory, of the machine or within a container's limit.
+
+    Returns the smaller of both, and None where the system does not report it.
+    """
     free = [bound for bound in (_machine(meminfo), _container(cgroup)) if bound is not None]
     return min(free, default=None)
 
@@ -175,7 +194,7 @@ def _container(cgroup: Path) -> int | None:
 
 
 def check(card: ModelCard, device: torch.device, dtype: torch.dtype) -> None:
-    """Raises ModelError, naming what would fit instead, if the model does not fit on the device."""
+    """Raise ModelError if the model does not fit on the device; the message says what would fit."""
     short = shortage(card, device, dtype)
     if short is None:
         return
@@ -197,8 +216,7 @@ def check(card: ModelCard, device: torch.device, dtype: torch.dtype) -> None:
 
 
 def shortage(card: ModelCard, device: torch.device, dtype: torch.dtype) -> str | None:
-    """A sentence on the memory that is missing, or None if the model fits or free memory is
-    unknown."""
+    """Return a sentence on the missing memory; None if the model fits or that is unknown."""
     free, need = available(device), required_bytes(card, dtype)
     if free is not None and need > free:
         return (
@@ -216,7 +234,7 @@ def shortage(card: ModelCard, device: torch.device, dtype: torch.dtype) -> str |
 
 
 def classify(error: BaseException, device: torch.device) -> Failure:
-    """The kind of failure that an exception caught while running on `device` stands for."""
+    """Return the kind of failure of an exception that was caught while running on `device`."""
     if isinstance(error, SettingError):
         return Failure.REJECTED_SETTING
     if isinstance(error, ModelError):

@@ -1,8 +1,8 @@
-"""Downloads files from the Hugging Face hub, at pinned revisions, into the hub's own cache (HF_HOME
-and HF_HUB_OFFLINE are honoured).
+"""Downloads files from the Hugging Face hub, at pinned revisions, into the hub's own cache.
 
-Every failure is a ModelError that says what to do. Where a connection breaks off, the client asks
-for the rest of the file; a download that is begun again finds the files that were whole, no halves.
+HF_HOME and HF_HUB_OFFLINE are honoured. Every failure is a ModelError that says what to do. After a
+broken connection the client asks for the rest of the file. A download that is started again finds
+the complete files, and no halves.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 
 
 def set_folders(cache: Path | None, weights: Path | None) -> None:
-    """Where downloads go, by default the hub's own cache, and which folder of weights there is."""
+    """Set where downloads go, by default the hub's own cache, and the folder of weights, if any."""
     global folder_of_weights
     if cache is not None:
         # The hub's client read its environment when it was imported.
@@ -47,7 +47,7 @@ def set_folders(cache: Path | None, weights: Path | None) -> None:
 
 
 def fetch_all(card: ModelCard, report: Report = lambda progress: None) -> dict[str, Path]:
-    """`fetch` for every source of a model: part -> folder."""
+    """Fetch every source of a model; return the folder of each part."""
     width = 1 / len(card.repos)
 
     def fetch_part(index: int, source: RepoFiles) -> Path:
@@ -57,9 +57,11 @@ def fetch_all(card: ModelCard, report: Report = lambda progress: None) -> dict[s
 
 
 def fetch(source: RepoFiles, report: Report = lambda progress: None) -> Path:
-    """The folder with the source's files: a given one, or the hub's cache, after downloading those
-    that are missing. What was downloaded is compared with its pinned digests. Raises
-    ModelError."""
+    """Return the folder with the source's files, after downloading those that are missing.
+
+    It is a given folder, or the hub's cache. Downloads are compared with their pinned digests.
+    Raises ModelError.
+    """
     report(Progress(Phase.LOOKING_UP, 0.0))
     if (here := given(source)) is not None:
         complete(source, here)
@@ -81,8 +83,10 @@ def fetch(source: RepoFiles, report: Report = lambda progress: None) -> Path:
 
 
 def _reject_others(source: RepoFiles, folder: Path) -> None:
-    """Raises ModelError where files of the hub's cache are not those that were pinned, and removes
-    them, so that the next start does not take them for the right ones."""
+    """Raise ModelError where files of the hub's cache are not those that were pinned.
+
+    They are removed, so that the next start does not take them for the right ones.
+    """
     others = differing(folder, source.digests)
     for name in others:
         (folder / name).resolve().unlink()
@@ -96,14 +100,16 @@ def _reject_others(source: RepoFiles, folder: Path) -> None:
 
 
 def given(source: RepoFiles) -> Path | None:
-    """The source's folder in the folder of weights, where there is one."""
+    """Return the source's folder in the folder of weights, or None."""
     folder = folder_of_weights and folder_of_weights / source.repo
     return folder if folder and folder.is_dir() else None
 
 
 def at_hand(source: RepoFiles) -> Path | None:
-    """The folder with a source's files, None where they are not all on this machine. Raises
-    ModelError where the folder of weights has only some of them."""
+    """Return the folder with a source's files, or None where not all are on this machine.
+
+    Raises ModelError where the folder of weights has only some of them.
+    """
     if (folder := given(source)) is not None:
         complete(source, folder)
         return folder
@@ -123,8 +129,10 @@ def _snapshot(source: RepoFiles, **options: Any) -> Path:
 
 
 def require(card: ModelCard) -> None:
-    """Raises ModelError where a model's files are neither on this machine nor on a hub that answers
-    within seconds; downloads nothing."""
+    """Raise ModelError where a model's files are neither here nor on a hub that answers in seconds.
+
+    Downloads nothing.
+    """
     for source in card.repos:
         if at_hand(source):
             continue
@@ -135,9 +143,11 @@ def require(card: ModelCard) -> None:
 
 
 def explain(source: RepoFiles, error: Exception) -> str:
-    """A user-readable message on what went wrong and what to do. Subclasses are tested before their
-    bases: a gated repository is a kind of one that is not found, an incomplete snapshot a kind of
-    missing entry."""
+    """Return a message for the user: what went wrong and what to do.
+
+    Subclasses are tested before their bases: a gated repository is a kind of missing one, an
+    incomplete snapshot a kind of missing entry.
+    """
     page = f"https://huggingface.co/{source.repo}"
     offline = constants.is_offline_mode()
     if isinstance(error, errors.LocalEntryNotFoundError) and isinstance(
@@ -189,8 +199,11 @@ def explain(source: RepoFiles, error: Exception) -> str:
 
 
 def absent(source: RepoFiles) -> str:
-    """That a source is not here, with what the hub's cache lacks: names of files where a download
-    before listed them, or where they are pinned, else their patterns."""
+    """Return the sentence that a source is not here, with what the hub's cache lacks.
+
+    These are names of files where an earlier download listed them or where they are pinned, else
+    their patterns.
+    """
     try:
         listed = [each.path for each in get_cached_repo_tree(source.repo, revision=source.revision)]
     except errors.CachedRepoTreeNotFoundError:
@@ -223,8 +236,10 @@ def _http_error(source: RepoFiles, error: errors.HfHubHTTPError) -> str:
 
 
 def complete(source: RepoFiles, folder: Path) -> None:
-    """Raises ModelError if weight files are missing in `folder`: the hub's client does not notice
-    in a cache that another program filled."""
+    """Raise ModelError if weight files are missing in `folder`.
+
+    The hub's client does not notice that in a cache that another program filled.
+    """
     again = "delete its folder, and the next start downloads it again"
     if folder == given(source):
         again = "bring it into the folder of weights"
@@ -253,9 +268,11 @@ def _has_weights(source: RepoFiles) -> bool:
 
 
 def _bar(report: Report) -> type[tqdm]:
-    """A progress bar for the hub's client that draws nothing and reports bytes. The client makes
-    one for bytes received, one for bytes written and one for files; the one that counts most bytes
-    is followed."""
+    """Return a progress bar for the hub's client that draws nothing and reports bytes.
+
+    The client makes one bar for bytes received, one for bytes written and one for files. The one
+    that counts most bytes is followed.
+    """
     furthest = 0
 
     class Bar(tqdm):

@@ -23,8 +23,10 @@ from engine.models.supply.hub import explain
 
 
 def pin(repos: Sequence[str], file: Path = REVISIONS) -> list[str]:
-    """Pins these repositories in `file`; returns a message for each that could not be looked up and
-    stays as it was."""
+    """Pin these repositories in `file`; return a message for each that stays as it was.
+
+    A repository stays as it was where it could not be looked up.
+    """
     pinned: dict[str, dict[str, Any] | None] = json.loads(file.read_text("utf-8"))
     drafters = [card.drafter.source for card in CARDS.values() if card.drafter]
     sources = [*(source for card in CARDS.values() for source in card.repos), *drafters]

@@ -17,7 +17,7 @@ class Phase(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """`fraction` of the whole way, from 0 to 1; while downloading, bytes `done` of `total`."""
+    """The `fraction` that is done, from 0 to 1; while downloading, `done` bytes of `total`."""
 
     phase: Phase
     fraction: float
@@ -25,11 +25,11 @@ class Progress:
     total: int = 0
 
     def within(self, start: float, width: float) -> Progress:
-        """The same as a part of a longer way: from `start`, over `width` of it."""
+        """Return it as part of a longer process, from `start` over `width` of it."""
         return replace(self, fraction=start + width * self.fraction)
 
     def text(self, title: str) -> str:
-        """`Downloading Janus-Pro 1B, 43% (1.8 of 4.2 GB)`."""
+        """Return text like `Downloading Janus-Pro 1B, 43% (1.8 of 4.2 GB)`."""
         amount = f" ({self.done / 1e9:.1f} of {self.total / 1e9:.1f} GB)" if self.total else ""
         return f"{self.phase.value} {title}, {min(max(self.fraction, 0), 1):.0%}{amount}"
 

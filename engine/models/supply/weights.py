@@ -1,5 +1,7 @@
-"""Model files: weights read and copied into modules strictly, an error naming the first key that
-does not fit; tokenizers; and files compared with their digests."""
+"""Model files: weights, tokenizers and digests.
+
+Weights are copied into modules strictly; an error names the first key that does not fit.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ SUMS = "SHA256SUMS"
 
 
 def require_file(path: Path) -> Path:
-    """The path of a file. Raises ModelError where it is missing."""
+    """Return the path of a file. Raises ModelError where it is missing."""
     if not path.is_file():
         raise ModelError(
             f"{path.name} is missing: delete its folder, and the next start downloads it again."
@@ -34,9 +36,11 @@ def require_file(path: Path) -> Path:
 
 
 def check_sums(folder: Path) -> None:
-    """Compares the files of a folder that comes with the repository with its SHA256SUMS, as
-    `sha256sum --check` does; a folder without one, such as training writes, is taken as it is.
-    Raises ModelError naming the first file that is missing or another."""
+    """Compare the files of a folder of the repository with its SHA256SUMS, as `sha256sum` does.
+
+    A folder without that file, such as training writes, is accepted as it is. Raises ModelError,
+    which names the first file that is missing or different.
+    """
     sums = folder / SUMS
     if not sums.is_file():
         return
@@ -59,9 +63,11 @@ def check_sums(folder: Path) -> None:
 
 
 def differing(folder: Path, digests: Iterable[tuple[str, str]]) -> list[str]:
-    """Of pairs of a file and its digest, the files in a folder that have another: as the hub has
-    them, SHA-256 (64 hexadecimal digits) or git's blob id (40). Files that are not there are left
-    out."""
+    """Return the files in a folder whose digests differ.
+
+    `digests` are pairs of a file and its digest on the hub: SHA-256 (64 hexadecimal digits) or
+    git's blob id (40). Missing files are left out.
+    """
     return [
         name
         for name, digest in digests
@@ -80,11 +86,12 @@ def _digest(file: Path, blob: bool) -> str:
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:
-    """All tensors of a .safetensors or torch file, or of a folder of safetensors, sharded or not;
-    on the CPU, memory-mapped where the format allows. Torch files are read with `weights_only`: no
-    code in them is run.
+    """Read all tensors of a .safetensors or torch file, or of a folder of safetensors.
 
-    Raises ModelError where a file is missing, broken, or holds anything but tensors."""
+    They are on the CPU, memory-mapped where the format allows. Torch files are read with
+    `weights_only`, so that no code in them runs. Raises ModelError where a file is missing, broken,
+    or holds anything but tensors.
+    """
     if path.is_dir():
         return _read_folder(path)
     require_file(path)
@@ -117,8 +124,10 @@ def read_weights(path: Path) -> dict[str, Tensor]:
 
 
 def shards(index: Path) -> list[str]:
-    """The files that an index of safetensors names, all in its folder. Raises ModelError for an
-    index that cannot be read or that names other files."""
+    """Return the files that an index of safetensors names, all in its folder.
+
+    Raises ModelError for an index that cannot be read or that names other files.
+    """
     try:
         names = sorted(set(json.loads(index.read_text("utf-8"))["weight_map"].values()))
         beside = all(Path(name).name == name for name in names)
@@ -130,9 +139,10 @@ def shards(index: Path) -> list[str]:
 
 
 def read_tokenizer(folder: Path) -> Tokenizer:
-    """A folder's `tokenizer.json`, without its truncation and padding.
+    """Read a folder's `tokenizer.json`, without its truncation and padding.
 
-    Raises ModelError where the file is missing or broken."""
+    Raises ModelError where the file is missing or broken.
+    """
     path = require_file(folder / "tokenizer.json")
     try:
         tokenizer = Tokenizer.from_file(str(path))
@@ -159,13 +169,18 @@ def fill(
     rename: Callable[[str], str | None] | None = None,
     drop: Sequence[str] = (),
 ) -> None:
-    """Copies `state` into `module`, key by key, in the module's own dtype and device. A module on
-    the meta device takes the tensors themselves, in its own dtype; buffers that are not stored are
-    the caller's to set.
+    """Copy `state` into `module`, key by key, in the module's own dtype and device.
 
-    `rename` maps a stored key to the module's, or to None to skip it; stored keys that begin with
-    one of `drop` are skipped before. Raises ModelError that names the first key that is missing,
-    unexpected or of another shape; the module is then unchanged."""
+    A module on the meta device takes the tensors themselves, in its own dtype; the caller sets the
+    buffers that are not stored. Raises ModelError, which names the first key that is missing,
+    unexpected or of another shape; the module is then unchanged.
+
+    Args:
+        module: the module.
+        state: the stored tensors by their keys.
+        rename: maps a stored key to the module's, or to None to skip it.
+        drop: stored keys that begin with one of these are skipped first.
+    """
     own = module.state_dict(keep_vars=True)
     placed: dict[str, Tensor] = {}
     for key, tensor in state.items():
@@ -200,8 +215,11 @@ def _first_line(error: Exception) -> str:
 
 
 def randomise(network: nn.Module) -> None:
-    """The same weights on every start, of a scale that neither vanishes nor overflows: normal with
-    deviation 0.02, scales 1, all else 0. A pass takes the same time with any."""
+    """Set the same weights on every start, on a scale that neither vanishes nor overflows.
+
+    They are normal with deviation 0.02, scales are 1, everything else is 0. A pass takes the same
+    time with any weights.
+    """
     generator = torch.Generator(next(network.parameters()).device).manual_seed(0)
     for name, values in network.state_dict().items():
         if values.dim() > 1:
