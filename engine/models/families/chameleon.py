@@ -1,19 +1,19 @@
-"""The Chameleon family: Anole 7B (Chern et al. 2024) and Lumina-mGPT 7B 768 (Liu et al. 2024), both
-fine-tuned from Meta's Chameleon.
+r"""The Chameleon family: Anole 7B (Chern et al. 2024) and Lumina-mGPT 7B 768 (Liu et al. 2024).
 
-transformers' ChameleonForConditionalGeneration masks the logits of all image tokens. So its body is
-called alone, and of its head only the rows of image tokens are kept.
+Both are fine-tuned from Meta's Chameleon. transformers' ChameleonForConditionalGeneration masks the
+logits of all image tokens, so its body is called alone, and only the head's rows of image tokens
+are kept.
 
 Tokens are image tokens in the order of their BPE ids, 0 .. V - 1; V is the end of a line, where the
-layout has one. The names in `config.vocabulary_map` say which code of the VQGAN an image token is;
-the decoder's codebook is permuted to the tokens' order on loading.
+layout has one. The names in `config.vocabulary_map` say which code of the VQGAN an image token is.
+On loading, the decoder's codebook is permuted to the tokens' order.
 
-Anole: <s> text <end of turn> <begin of image>, then 32 x 32 codes. Unconditional: <s> <begin of
-image>.
-Lumina: <s> "Generate an image of 768x768 according to the following prompt:\n" text <end of turn>
-<begin of image> <height> <width>, then 48 rows of 48 codes and an end of line. Unconditional: all
-from <begin of image>, without <s>. In the published code the model samples <begin of image> and the
-sizes itself; here, as in LANTERN's code, they are part of the prompt.
+* Anole: <s> text <end of turn> <begin of image>, then 32 x 32 codes. Unconditional: <s> <begin of
+  image>.
+* Lumina: <s> "Generate an image of 768x768 according to the following prompt:\n" text <end of turn>
+  <begin of image> <height> <width>, then 48 rows of 48 codes and an end of line. Unconditional: all
+  from <begin of image>, without <s>. In the published code the model samples <begin of image> and
+  the sizes itself; here, as in LANTERN's code, they are part of the prompt.
 """
 
 from __future__ import annotations

@@ -1,17 +1,16 @@
-"""LANTERN's own EAGLE drafters, of LlamaGen's two stages, Anole and Lumina-mGPT (Jang et al., ICLR
-2025, github.com/jadohu/LANTERN), for research only.
+"""LANTERN's own EAGLE drafters of LlamaGen's two stages, Anole and Lumina-mGPT.
 
-A file holds `fc`, `layers.0` and `embed_tokens`. The rows are EAGLE's (see `engine.models.eagle`),
-and there is one for each slot of the prompt but the first, too. The layer's output stands for the
-target's state after its final norm; the layer has no norm of its own behind it. As in LANTERN's
-code for generating:
+They are for research only (Jang et al., ICLR 2025, github.com/jadohu/LANTERN). A file holds `fc`,
+`layers.0` and `embed_tokens`. The rows are EAGLE's (see `engine.models.eagle`), and there is one
+for each slot of the prompt except the first. The layer's output replaces the target's state after
+its final norm; the layer has no norm of its own after it. As in LANTERN's code for generating:
 
-LlamaGen: no norm before attention (EAGLE's first layer has none); a RoPE that turns neighbouring
-channels, by the angles of the token's own cell; token 0 stands for every caption slot, and padding
-is attended to. `embed_tokens` is the drafter's own.
-Anole: Chameleon's layer, whole. `embed_tokens` is a frozen copy of the target's, whose table is
-used instead; padding is not attended to.
-Lumina-mGPT: taken to be as Anole's, which has the same body; its file was not seen.
+* LlamaGen: no norm before attention (EAGLE's first layer has none); a RoPE that rotates
+  neighbouring channels by the angles of the token's own cell; token 0 in every caption slot, and
+  padding is attended to. `embed_tokens` is the drafter's own.
+* Anole: Chameleon's whole layer. `embed_tokens` is a frozen copy of the target's, whose table is
+  used instead; padding is not attended to.
+* Lumina-mGPT: assumed to be like Anole's, which has the same body; its file was not seen.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Model cards: everything known of a model before it is loaded. cards.toml has them, in the order
-in which the page lists them.
+"""Model cards: everything known of a model before it is loaded.
+
+cards.toml has them, in the order in which the page lists them.
 
 A family's class is `Model(card, folders, device, dtype)`, called by `engine.models.load`:
 

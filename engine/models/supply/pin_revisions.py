@@ -1,10 +1,10 @@
-"""Pins the public models: writes the hash of each repository's newest commit into revisions.json,
-and the digest of each file there that a model downloads.
+"""Pins the public models to their repositories' newest commits, in revisions.json.
 
-`python -m engine.models.supply.pin_revisions` pins all of them, with `REPO ..` some. A pinned
-repository is downloaded at that commit, whatever is pushed later, and its files are compared with
-their digests; one that is not (null) is downloaded at its main branch, and compared with nothing.
-A digest is the hub's own: the SHA-256 of a large file, and of a small one git's blob id.
+Each file there that a model downloads gets its digest. `python -m
+engine.models.supply.pin_revisions` pins all repositories, with `REPO ..` some. A pinned repository
+is downloaded at that commit, whatever is pushed later, and its files are compared with their
+digests. One that is not pinned (null) is downloaded at its main branch and compared with nothing. A
+digest is the hub's own: the SHA-256 of a large file, and git's blob id of a small one.
 """
 
 from __future__ import annotations
