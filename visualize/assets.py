@@ -26,7 +26,7 @@ _UNKNOWN = re.compile(r"^(?:import|export|const|let|var)\b.*|.*\bimport(?:\(|\.m
 
 
 class ModuleError(ValueError):
-    """A module that cannot be joined to others in one script; the message says which and why."""
+    """A module cannot be joined to others in one script; the message says which one and why."""
 
 
 def markup() -> str:
@@ -34,7 +34,7 @@ def markup() -> str:
 
 
 def styles() -> str:
-    """The rules of the element `#board` and what is in it, the colours of look.json in front."""
+    """Return the rules of the element `#board` and its contents, after the colours of look.json."""
     colours = json.loads((STATIC / "look.json").read_text("utf-8"))["colours"]
     light, dark = (
         " ".join(f"--{name}: {colour};" for name, colour in colours[mode].items())
@@ -46,18 +46,18 @@ def styles() -> str:
 
 @functools.cache
 def script(entry: str) -> str:
-    """A module of static/ and all that it imports, as one script. Raises ModuleError."""
+    """Return a module of static/ and all its imports as one script. Raises ModuleError."""
     return bundle(STATIC, entry)
 
 
 def bundle(root: Path, entry: str) -> str:
-    """Joins `entry` and the ES modules behind it, all by their paths in `root`: each after those
-    that it imports, and without the words `import` and `export`.
+    """Join `entry` and the ES modules that it imports, by their paths in `root`.
 
-    Accepts `import { a, b } from "../x/y.js";`, `import y from "./y.json" with { type: "json" };`
-    and `export` before a function, a class, a const or a let. A module of `VENDOR` imports nothing,
-    is minified, and keeps its names to itself. Raises ModuleError for any other form, for a cycle,
-    for an import that is not exported and for a top-level name that two modules share.
+    Each module comes after those that it imports, without the words `import` and `export`. It may
+    have `import { a, b } from "../x/y.js";`, `import y from "./y.json" with { type: "json" };` and
+    `export` before a function, a class, a const or a let. A module of `VENDOR` imports nothing, is
+    minified, and keeps its names to itself. Raises ModuleError for any other form, for a cycle, for
+    an import that is not exported and for a top-level name that two modules share.
     """
     texts: dict[str, str] = {}
     exports: dict[str, set[str]] = {}
@@ -113,7 +113,7 @@ def bundle(root: Path, entry: str) -> str:
 
 
 def _enclosed(module: str, text: str) -> tuple[list[str], str]:
-    """The names that a minified module exports, and a script that defines these alone."""
+    """Return the names that a minified module exports, and a script that defines these alone."""
     found = _EXPORTS.search(text)
     if not found:
         raise ModuleError(f"{module} has a form that cannot be joined: it ends without export{{}};")

@@ -1,4 +1,4 @@
-"""Look: what the page and the films share of how things look, from static/look.json."""
+"""Look: how things look on the page and in films, from static/look.json."""
 
 from __future__ import annotations
 

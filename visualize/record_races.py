@@ -1,8 +1,8 @@
-"""`python -m visualize.record_races [slug ..]`: races of the embedded model, run from fixed seeds
-and kept in static/races/.
+"""Records races of the embedded model: `python -m visualize.record_races [slug ..]`.
 
-The page plays them before any model is loaded, and the tour explains one. A seed gives the same
-tokens wherever it is raced, up to floating point; the seconds are this machine's.
+They run from fixed seeds and are kept in static/races/. The page plays them before any model is
+loaded, and the tour explains one. A seed gives the same tokens wherever it is raced, up to floating
+point; the seconds are this machine's.
 """
 
 from __future__ import annotations
@@ -30,8 +30,10 @@ TOURED = ("ar", "jacobi", "fpi", "sjd", "scd", "gsd", "lantern", "sjd-pac")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A box of tokens (top, left, height, width), in spread order, of the picture that vanilla AR
-    draws of a prompt from a seed."""
+    """A box of tokens (top, left, height, width) of the picture that vanilla AR draws of a prompt.
+
+    It is filled in in spread order; the picture has a seed of its own.
+    """
 
     prompt: str
     seed: int
@@ -40,8 +42,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class RaceSpec:
-    """A race to be recorded as <slug>.json: of whole pictures, or of a part that is filled in.
-    Lanes are as `engine.race.request.parse_lane` reads them."""
+    """A race to record as <slug>.json, of whole pictures or of a part that is filled in.
+
+    Lanes are as `engine.race.request.parse_lane` reads them.
+    """
 
     slug: str
     prompt: str
@@ -69,7 +73,7 @@ SPECS = (
 
 
 def run_and_record(spec: RaceSpec, model: ImageModel) -> RecordedRace:
-    """Races it here and now."""
+    """Run the race here and now."""
     infilling = None
     if spec.part:
         codes = VanillaAR(model).generate(spec.part.prompt, spec.part.seed)

@@ -51,7 +51,7 @@ interface LaneSnapshot {
 
 type LaneState = "waiting" | "racing" | "finished" | "stopped" | "failed";
 
-/** What happened in a lane since the message before. */
+/** What happened in a lane since the last message. */
 interface LaneUpdate {
   state: LaneState;
   error: string;
@@ -68,7 +68,7 @@ interface LaneUpdate {
   picture: string; // as in a snapshot, where it is another one
 }
 
-/** What a paper's table has for a lane like this one. */
+/** What a paper's table reports for a lane like this one. */
 interface PaperMark {
   words: string; // the figure: "701.35 passes", or tokens "4.51 a pass"
   source: string;
@@ -89,7 +89,7 @@ interface Result {
   faster: Record<"seconds" | "passes", number | null>; // than this race's vanilla AR
 }
 
-/** A race at an instant. `id` and `link` are given to it by the page's server; a standalone file has none. */
+/** A race at an instant. The page's server adds `id` and `link`; a standalone file has neither. */
 interface Snapshot {
   seq: number;
   state: LaneState;
@@ -116,7 +116,7 @@ interface Snapshot {
   bets?: number[]; // on each lane, of those who watch; none where nobody bets
 }
 
-/** What happened in a race since the message before, a snapshot or an update. */
+/** What happened in a race since the last message, a snapshot or an update. */
 interface Update {
   seq: number;
   state: LaneState;

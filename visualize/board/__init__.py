@@ -1,1 +1,1 @@
-"""The board: a race as the page is sent it, one snapshot and then updates."""
+"""The board: a race as the page receives it, one snapshot and then updates."""

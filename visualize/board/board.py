@@ -1,9 +1,9 @@
 """Board: folds a race's frames into what the page draws, live or from a recording.
 
-A recorded race is one snapshot. One that is on is a snapshot at its start, and then updates, which
-hold what happened since: new rows of step tables (base64 of the rows of engine/trace/rows.py), and
-pictures of the cells that are new. So what a race sends depends on its steps, not on how often it
-is looked at.
+A recorded race is one snapshot. A race in progress is a snapshot at its start, and then updates
+with what happened since: new rows of step tables (base64 of the rows of engine/trace/rows.py), and
+pictures of new cells. What a race sends therefore depends on its steps, not on how often it is
+looked at.
 """
 
 from __future__ import annotations
@@ -39,14 +39,18 @@ NO_MEMORY = "Pictures wait: no memory is left on the device to decode them. The 
 
 
 class Board:
-    """The state of the board. `fold` takes a frame in; `snapshot` says all that is to be drawn, and
-    `update` what is new since the last call of either.
+    """The state of the board.
 
-    `pixels` (int [B, h, w] to uint8 [B, H, W, 3]; None for a recorded race) decodes the picture of
-    a lane that is over, and what is known of one that begins; `preview`, of the same shapes, those
-    of lanes that race, where swatches stand in for them if there is none. All that an update shows
-    is decoded in one call of either. `swatches` is the image file of visualize.pictures.swatches,
-    which the drafts are drawn with too."""
+    `fold` takes a frame in. `snapshot` returns everything to draw, and `update` what is new since
+    the last call of either.
+
+    Attributes:
+        pixels: decodes the picture of a lane that is over, and the known part of one that begins:
+            int [B, h, w] to uint8 [B, H, W, 3]. None for a recorded race.
+        preview: decodes lanes that race, with the same shapes. Without it swatches replace their
+            pictures. All that an update shows is decoded in one call of either.
+        swatches: the image file of visualize.pictures.swatches, with which drafts are drawn too.
+    """
 
     def __init__(
         self,
@@ -89,20 +93,20 @@ class Board:
         return self._state() in (LaneState.FINISHED, LaneState.STOPPED)
 
     def show(self, pictures: Sequence[np.ndarray | None]) -> None:
-        """Takes each lane's final picture, uint8 [H, W, 3] or none, from elsewhere than a model."""
+        """Take each lane's final picture, uint8 [H, W, 3] or None, from elsewhere than a model."""
         for lane, picture in zip(self._lanes, pictures, strict=True):
             if picture is not None:
                 lane.show(picture)
 
     def pictures(self) -> list[np.ndarray | None]:
-        """Each lane's final picture, uint8 [H, W, 3]; None where there is none yet."""
+        """Return each lane's final picture, uint8 [H, W, 3]; None where there is none yet."""
         return [
             lane.picture if lane.is_over and not lane.needs_picture else None
             for lane in self._lanes
         ]
 
     def snapshot(self) -> Snapshot:
-        """What the page draws now. Numbers count grid cells; seconds are the lane's own."""
+        """Return what the page draws now. Numbers count grid cells; seconds are the lane's own."""
         self._read()
         self._draw_whole()
         header = self.header
@@ -129,7 +133,7 @@ class Board:
         )
 
     def update(self) -> Update:
-        """What the page draws besides what it has."""
+        """Return what the page draws in addition to what it has."""
         self._read()
         self._draw_whole()
         cells, patches = self._draw_patches()
@@ -152,7 +156,7 @@ class Board:
             lane.read()
 
     def _draw_whole(self) -> None:
-        """Decodes the pictures of lanes that are over or begin with something known."""
+        """Decode the pictures of lanes that are over or begin with known cells."""
         if self._pixels is None:
             return
         lanes = [lane for lane in self._lanes if lane.needs_picture]
@@ -160,7 +164,7 @@ class Board:
             lane.show(picture)
 
     def _draw_patches(self) -> tuple[list[tuple[int, ...]], str]:
-        """The cells of each lane whose pictures are new, and these as the file of an update."""
+        """Return the cells of each lane whose pictures are new, and these as an update's file."""
         cells = [lane.patches.due() if lane.is_racing else () for lane in self._lanes]
         if sum(map(len, cells)) < LEAST_PATCHES:
             return [()] * len(cells), ""
@@ -175,7 +179,7 @@ class Board:
         return cells, base64.b64encode(webp(sheet_of(np.concatenate(drawn)), RACING)).decode()
 
     def _decode(self, decode: Pixels, lanes: Sequence[BoardLane]) -> list[np.ndarray]:
-        """The pictures of lanes, all in one call; none where there is no memory for them."""
+        """Return the pictures of lanes, all in one call; none where there is no memory for them."""
         if not lanes:
             return []
         try:
@@ -193,8 +197,10 @@ class Board:
         return LaneState.STOPPED if LaneState.STOPPED in states else LaneState.FINISHED
 
     def _places(self, lane: BoardLane) -> dict[MeasuredClock, int | None]:
-        """A finished lane's place in either clock, or None while a lane that still races could come
-        in before it."""
+        """Return a finished lane's place by either clock.
+
+        It is None while a lane that still races could finish before it.
+        """
         places: dict[MeasuredClock, int | None] = dict.fromkeys(CLOCKS)
         if lane.state is not LaneState.FINISHED:
             return places
@@ -207,8 +213,10 @@ class Board:
         return places
 
     def _results(self) -> tuple[Result, ...]:
-        """The table at the end: finished lanes, fastest first. Speed-ups are over the vanilla AR
-        lane of this race."""
+        """Return the table at the end: finished lanes, fastest first.
+
+        Speed-ups are relative to the vanilla AR lane of this race.
+        """
         if not self.is_over:
             return ()
         done = sorted(
@@ -220,15 +228,17 @@ class Board:
 
 
 def live_board(race: Race) -> Board:
-    """The board of a race that is about to begin. Where decoding a picture takes seconds, swatches
-    stand in for the pictures of lanes that race."""
+    """Return the board of a race that is about to begin.
+
+    Where decoding a picture takes seconds, swatches replace the pictures of lanes that race.
+    """
     model = race.model
     preview = model.preview or (None if model.slow_pixels else model.pixels)
     return Board(race.header, model.pixels, sheet(model), preview)
 
 
 def replay(recording: RecordedRace) -> Snapshot:
-    """A whole recorded race as one snapshot, drawn without its model."""
+    """Return a whole recorded race as one snapshot, drawn without its model."""
     trace, pictures = recording.trace, recording.pictures
     board = Board(trace.header, None, pictures.swatches if pictures else None)
     for frame in trace.frames:
@@ -241,7 +251,7 @@ def replay(recording: RecordedRace) -> Snapshot:
 
 
 def changed_sampling(header: Header) -> str:
-    """What of a race's sampling is not its model's own: "guidance 3, top-k 100"."""
+    """Return the part of a race's sampling that is not its model's own: "guidance 3, top-k 100"."""
     if (card := CARDS.get(header.model)) is None:
         return ""
     words = {
@@ -260,8 +270,10 @@ def changed_sampling(header: Header) -> str:
 
 
 def token_hash(tokens: Sequence[int]) -> str:
-    """FNV-1a, 32 bits, over the tokens as 4 bytes each, little-endian: what the page calls the
-    picture it has drawn."""
+    """Return FNV-1a, 32 bits, over the tokens as 4 bytes each, little-endian.
+
+    The page names the picture that it has drawn by it.
+    """
     value = 0x811C9DC5
     for token in tokens:
         for byte in int(token).to_bytes(4, "little"):

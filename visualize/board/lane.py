@@ -66,8 +66,8 @@ def marked(figure: PaperFigure) -> PaperMark:
 class BoardLane:
     """Lane `number` of a race: its figures, its step table as text, and its picture.
 
-    `tokens` [h * w] are those known or committed and the standing drafts, -1 elsewhere; `figure` is
-    what a paper has for such a lane.
+    `tokens` [h * w] are the known and committed ones and the standing drafts, -1 elsewhere.
+    `figure` is what a paper reports for such a lane.
     """
 
     def __init__(
@@ -108,8 +108,10 @@ class BoardLane:
         self.needs_picture |= self.is_over and bool(self._known or self._stats.frontier)
 
     def read(self) -> None:
-        """Reads the rows of the steps that were folded since the last time: of many together they
-        take less time to make."""
+        """Read the rows of the steps that were folded since the last time.
+
+        Many steps together take less time.
+        """
         if self._pending:
             self._take(StepTable.join([step.rows for step in self._pending]))
             self._pending.clear()
@@ -167,7 +169,10 @@ class BoardLane:
     def update(
         self, number: int, places: dict[MeasuredClock, int | None], cells: tuple[int, ...]
     ) -> LaneUpdate | None:
-        """Of lane `number`, with new pictures of `cells`; None where there is nothing new."""
+        """Return the update of lane `number` with new pictures of `cells`, or None.
+
+        It is None where there is nothing new.
+        """
         rows, figures = self._new_rows(), self._figures(places)
         picture = "" if self._file == self._sent_file else self._file
         if not (rows or cells or picture or figures != self._sent):
@@ -176,7 +181,7 @@ class BoardLane:
         return LaneUpdate(**dict(figures), lane=number, table=rows, cells=cells, picture=picture)
 
     def _new_rows(self) -> dict[str, str]:
-        """The rows that are not in the text yet, which they are then."""
+        """Return the rows that are not in the text yet, and add them to it."""
         rows = {}
         for name, new in self._new.items():
             if new:

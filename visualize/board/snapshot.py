@@ -1,8 +1,8 @@
-"""What the page is sent of a race: a Snapshot, the race at one instant, and while it runs an Update
-each time, with what happened since the one before.
+"""What the page receives of a race: a Snapshot, and Updates while it runs.
 
-`static/trace/snapshot.d.ts` has these types for the board's JavaScript; after a change
-`python -m visualize.board.snapshot_types` writes it anew.
+A Snapshot is the race at one instant. An Update has what happened since the message before.
+`static/trace/snapshot.d.ts` has these types for the board's JavaScript; after a change `python -m
+visualize.board.snapshot_types` writes it again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CLOCKS: tuple[MeasuredClock, ...] = get_args(MeasuredClock)
 
 
 class LaneFigures(BaseModel):
-    """What of a lane changes, besides its step table and its picture."""
+    """The parts of a lane that change, besides its step table and its picture."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -37,7 +37,7 @@ class LaneFigures(BaseModel):
 
 
 class PaperMark(BaseModel):
-    """What a paper's table has for a lane like this one."""
+    """What a paper's table reports for a lane like this one."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -70,7 +70,7 @@ class LaneSnapshot(LaneFigures):
 
 
 class LaneUpdate(LaneFigures):
-    """What happened in a lane since the message before."""
+    """What happened in a lane since the last message."""
 
     lane: int
     table: dict[str, str] = Field(description="base64 of each table's new rows, where it has any")
@@ -102,8 +102,10 @@ class Result(BaseModel):
 
 
 class Snapshot(BaseModel):
-    """A race at an instant. `id` and `link` are given to it by the page's server; a standalone file
-    has none."""
+    """A race at an instant.
+
+    The page's server adds `id` and `link`; a standalone file has neither.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -136,12 +138,14 @@ class Snapshot(BaseModel):
     )
 
     def wire(self) -> dict[str, Any]:
-        """The JSON object that is sent."""
+        """Return the JSON object to send."""
         return self.model_dump(mode="json", exclude_unset=True)
 
     def after(self, update: Update) -> Snapshot:
-        """The race once an update has been taken in. Patches are not: they stand in for a picture
-        that its lane's end brings."""
+        """Return the race after an update.
+
+        Its patches are left out: they replace a picture until the lane's end brings it.
+        """
         lanes = list(self.lanes)
         for new in update.lanes:
             old = lanes[new.lane]
@@ -154,7 +158,7 @@ class Snapshot(BaseModel):
 
 
 class Update(BaseModel):
-    """What happened in a race since the message before, a snapshot or an update."""
+    """What happened in a race since the last message, a snapshot or an update."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -19,7 +19,7 @@ _NAMES = {"string": "string", "boolean": "boolean", "integer": "number", "number
 
 
 def snapshot_types() -> str:
-    """The file's text: a type for each definition of the model's JSON schema."""
+    """Return the file's text: a type for each definition of the model's JSON schema."""
     _, schema = models_json_schema([(Snapshot, "serialization"), (Update, "serialization")])
     definitions = schema["$defs"]
     return _HEAD + "".join(_definition(name, each) for name, each in definitions.items())

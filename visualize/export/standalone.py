@@ -1,4 +1,4 @@
-"""Standalone: one HTML file that plays a recorded race by the board's own script, offline."""
+"""Standalone: one HTML file that plays a recorded race with the board's own script, offline."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ body.dark { background: #0f1114; color-scheme: dark; }
 
 
 def standalone(recording: RecordedRace) -> str:
-    """The file's text.
+    """Return the file's text.
 
-    The race is data in it, never markup: what a visitor wrote comes to the page by JSON and
-    textContent. Its policy lets the page run this one script and load nothing but images that are
-    in it or that this script makes.
+    The race is data in it, never markup: a visitor's text reaches the page through JSON and
+    textContent. Its policy lets the page run this one script, and load only images that are in it
+    or that this script makes.
     """
     code = f"(() => {{\n{script('standalone.js')}}})();\n"
     if "</script" in code.lower() or "<!--" in code:

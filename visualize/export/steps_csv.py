@@ -32,14 +32,13 @@ COLUMNS = (
 
 
 def steps_csv(trace: Trace) -> str:
-    """CSV (RFC 4180) with a header line: lanes in their order, each lane's steps in theirs; both
-    count from 1.
+    """Return CSV (RFC 4180) with a header line, lane by lane and step by step; both count from 1.
 
-    The frontier counts committed tokens, forced ones included; a column for each status counts the
-    positions that the step did that to; `lane_seconds` is the lane's clock after the step; `shift`
-    is the mean of the tests that committed a token, or of the prices of what the step committed
-    where a lane knows these, empty where there was none. Cells hold numbers and
-    names of decoders and lanes alone, nothing that a visitor wrote, so that a spreadsheet finds no
+    The frontier counts committed tokens, forced ones included. A column for each status counts the
+    positions to which the step did that. `lane_seconds` is the lane's clock after the step. `shift`
+    is the mean of the tests that committed a token, or the mean price of what the step committed
+    where the lane knows prices; it is empty where there was neither. Cells hold only numbers and
+    names of decoders and lanes, nothing that a visitor wrote, so that a spreadsheet finds no
     formula.
     """
     out = io.StringIO()

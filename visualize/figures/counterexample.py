@@ -1,5 +1,8 @@
-"""A verdict's smallest counterexample, drawn: the passes that lead to a picture that the decoder
-draws too often or too seldom, and what follows."""
+"""Draws a verdict's smallest counterexample.
+
+It shows the passes that lead to a picture that the decoder draws too often or too seldom, and what
+follows.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ _STATUS = {"accepted": "same", "resampled": "changed", "fresh": "identical", "fo
 
 
 def counterexample_svg(verdict: Verdict) -> str:
-    """An SVG file, in light and dark. Raises ValueError where there is no counterexample."""
+    """Return an SVG file, for light and dark. Raises ValueError without a counterexample."""
     example = verdict.counterexample
     if example is None:
         raise ValueError(f"the verdict on {verdict.decoder} has no counterexample")
@@ -95,7 +98,7 @@ _BEFORE = "soft big middle"
 
 
 def _position(step: Pass, row: int, x: float, y: float) -> Iterator[str]:
-    """The distributions at one row of a pass, and what became of it."""
+    """Yield the distributions at one row of a pass, and what happened to it."""
     drafted = row < len(step.drafts) and step.drafts[row] >= 0
     committed = row < len(step.committed)
     codes, base = len(step.p[row]), y + 18 + BARS
@@ -124,7 +127,7 @@ def _position(step: Pass, row: int, x: float, y: float) -> Iterator[str]:
 
 
 def _beside(example: Counterexample, x: float) -> Iterator[str]:
-    """The token's two probabilities, and the picture's."""
+    """Yield the token's two probabilities, and the picture's."""
     behind = f"behind {', '.join(map(str, example.prefix))}" if example.prefix else "at first"
     for number, (words, p, found) in enumerate(
         (

@@ -1,5 +1,6 @@
-"""Figures: what decided a race, drawn from its trace once it is over. Each has one sentence that
-says what to see.
+"""Figures: what decided a race, drawn from its trace once it is over.
+
+Each figure has one sentence that says what to see.
 """
 
 from __future__ import annotations
@@ -52,8 +53,7 @@ FEWEST_PAIRS = 5  # a mean over fewer is noise
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure: `name` for code, `title` and `sentence` for the page, and the plot, which has
-    neither."""
+    """A figure: `name` for code, `title` and `sentence` for the page, and the bare plot."""
 
     name: str
     title: str
@@ -62,8 +62,10 @@ class Figure:
 
 
 def figures(trace: Trace) -> list[Figure]:
-    """The figures of a race; none where no lane made a step. Nothing that a visitor typed is in
-    them."""
+    """Return the figures of a race; none where no lane made a step.
+
+    They contain nothing that a visitor typed.
+    """
     lanes = runners(trace)
     if not lanes:
         return []
@@ -170,8 +172,10 @@ def _gain(lanes: Sequence[tuple[Runner, Lengths]]) -> go.Figure:
 def _by_length(
     lanes: Sequence[tuple[Runner, Lengths]], value: str, title: str, whole: str
 ) -> go.Figure:
-    """Bars over acceptance lengths, long ones in spans. Lanes that never committed two tokens have
-    one bar, which says nothing: they are left out."""
+    """Draw bars over acceptance lengths, long lengths in spans.
+
+    A lane that never committed two tokens has one bar, which says nothing, and is left out.
+    """
     plot = blank_plot("tokens committed in a step", title)
     drafting = [(lane, found) for lane, found in lanes if found.lengths[-1] > 1]
     longest = max((found.lengths[-1] for _, found in drafting), default=1)
@@ -210,7 +214,7 @@ def _shift(lanes: Sequence[tuple[Runner, np.ndarray]]) -> go.Figure:
 
 
 def _sorted(plot: go.Figure, lanes: Sequence[tuple[Runner, np.ndarray]], words: str) -> go.Figure:
-    """Each lane's values, which are in descending order, against the share that is as large."""
+    """Draw each lane's values, which descend, against the share that is as large."""
     for lane, values in lanes:
         x, y = thinned((np.arange(len(values)) + 0.5) / max(len(values), 1), values)
         hover = f"{lane.name}<br>%{{x:.0%}} of its {words} of %{{y:.3f}} or more<extra></extra>"
@@ -253,7 +257,7 @@ def _add_shares(
     words: str,
     **options: Any,
 ) -> None:
-    """A lane's shares of accepted drafts, of the bins that are `some`, with their intervals."""
+    """Add a lane's shares of accepted drafts with their intervals, for the bins in `some`."""
     y, low, high = found.share[some], found.low[some], found.high[some]
     plot.add_scatter(
         x=x,

@@ -1,7 +1,7 @@
-"""Measures: the numbers behind the figures, each from the step table of one lane.
+"""Measures: the numbers of the figures, each from the step table of one lane.
 
-Lengths count sequence positions, forced ones included, as `LaneStats` does; whatever is about
-distributions leaves forced positions out, since nothing is sampled there.
+Lengths count sequence positions, forced ones included, as `LaneStats` does. Measures of
+distributions leave forced positions out, because nothing is sampled there.
 """
 
 from __future__ import annotations
@@ -23,10 +23,16 @@ BINS = 10
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """A lane that made at least one step; `index` is its place in the race, `name` its short name,
-    and `repeat` how many earlier lanes have its decoder. `lossless` is whether the decoder's badge
-    says that its distribution is the model's own, and `promise` a word for that; `block` is whether
-    it tests drafts together."""
+    """A lane that made at least one step.
+
+    Attributes:
+        index: its place in the race.
+        name: its short name.
+        repeat: how many earlier lanes have its decoder.
+        lossless: whether the decoder's badge says that its distribution is the model's own.
+        promise: a word for that.
+        block: whether it tests drafts together.
+    """
 
     index: int
     name: str
@@ -40,7 +46,7 @@ class Runner:
 
 
 def runners(trace: Trace) -> list[Runner]:
-    """The lanes that made a step, in the race's order."""
+    """Return the lanes that made a step, in the race's order."""
     names = lane_names(trace.header.lanes)
     states = {frame.lane: frame.state for frame in trace.frames}
     return [
@@ -72,8 +78,7 @@ def _promise(decoder: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Committed tokens [S + 1] against target passes [S + 1] and the lane's own seconds [S + 1],
-    from the start on."""
+    """Committed tokens, target passes and the lane's seconds from the start on, each [S + 1]."""
 
     tokens: np.ndarray
     passes: np.ndarray
@@ -81,30 +86,35 @@ class Progress:
 
 
 def progress(table: StepTable) -> Progress:
-    """How the frontier advanced; the first entry is the start, before any step."""
+    """Return how the frontier advanced; the first entry is the start, before any step."""
     passes = np.concatenate([[0], table.steps["nfe"]])
     return Progress(table.frontier, passes.astype(int), table.clock)
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows that the model read, on average, in a pass and for each token committed."""
+    """Mean number of rows that the model read in a pass, and for each committed token."""
 
     per_pass: float
     per_token: float
 
 
 def rows_read(table: StepTable) -> Rows:
-    """Passes are not equal work: each reads all rows of its window."""
+    """Return the rows that were read. Passes are not equal work: each reads its whole window."""
     rows, committed = table.steps["rows"].sum(), table.steps["committed"].sum()
     return Rows(float(rows / len(table)), float(rows / committed))
 
 
 @dataclass(frozen=True, slots=True)
 class Lengths:
-    """Acceptance lengths [K] that occurred, ascending; steps [K] that had each; share [K] of all
-    steps; and gain [K], the share of the speed-up that came from each. `mean` is the mean
-    acceptance length."""
+    """Acceptance lengths that occurred, ascending [K].
+
+    Attributes:
+        steps: number of steps of each length [K].
+        share: their share of all steps [K].
+        gain: the share of the speed-up that came from each length [K].
+        mean: the mean acceptance length.
+    """
 
     lengths: np.ndarray
     steps: np.ndarray
@@ -114,12 +124,12 @@ class Lengths:
 
 
 def acceptance_lengths(table: StepTable) -> Lengths:
-    """SJD-PAC Fig. 1a and 1b. The acceptance length l of a step is the tokens it committed, the
-    last sampled one included.
+    """Return the acceptance lengths of a lane's steps (SJD-PAC Fig. 1a and 1b).
 
-    With n_l steps of length l out of N, a pass yields sum l n_l / N = 1 + sum (l - 1) n_l / N
-    tokens. The first of each step is what vanilla AR gets too, so a length's gain is (l - 1) n_l /
-    sum (l' - 1) n_l': the paper counts "additionally accepted tokens" alone. Where no step was
+    The acceptance length l of a step is the number of tokens it committed, the last sampled one
+    included. With n_l steps of length l out of N, a pass yields sum l n_l / N = 1 + sum (l - 1) n_l
+    / N tokens. Vanilla AR gets the first token of each step too, so a length's gain is (l - 1) n_l
+    / sum (l' - 1) n_l': the paper counts "additionally accepted tokens" alone. Where no step was
     longer than 1 there is no speed-up to share, and every gain is 0.
     """
     committed = table.steps["committed"].astype(int)
@@ -131,33 +141,37 @@ def acceptance_lengths(table: StepTable) -> Lengths:
 
 
 def sorted_top1(table: StepTable) -> np.ndarray:
-    """Top-1 of the model's distribution at every committed position, largest first [n] (GSD Fig. 2
-    c to e)."""
+    """Return top-1 of the model's distribution at every committed position, largest first [n].
+
+    Source: GSD Fig. 2 c to e.
+    """
     rows = table.positions[table.committed & (table.positions["status"] != Status.FORCED)]
     return np.sort(share_values(rows["top1"]))[::-1]
 
 
 def sorted_shifts(table: StepTable) -> np.ndarray:
-    """The shifts of all tests that committed a token, or of all tokens of a lane that knows their
-    prices, largest first [n]; none where there is none."""
+    """Return the shifts of all tests that committed a token, largest first [n].
+
+    For a lane that knows its prices they are the prices of all tokens.
+    """
     shifts = share_values(table.shift)
     return np.sort(shifts[~np.isnan(shifts)])[::-1]
 
 
 def is_claimed(lane: Runner, shifts: np.ndarray) -> bool:
-    """Whether a lane's shifts, largest first, are all 0 by its author's word alone."""
+    """Return whether all shifts of a lane, largest first, are 0 by its author's word alone."""
     return len(shifts) > 0 and is_claim(lane.decoder, shifts[0])
 
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """Tested drafts in ten bins of 1 - TV, each 0.1 wide: trials [10] and accepted [10] of them,
-    the mean 1 - TV of a bin's trials [10], the share accepted [10] and its 95% Wilson interval
-    [10]; the last four are NaN in an empty bin.
+    """Tested drafts in ten bins of 1 - TV, each 0.1 wide.
 
-    `rate` and `promised` are the means over all trials of what was accepted and of 1 - TV; `z` is
-    how many standard deviations the first lies above the second if every trial passes with
-    probability 1 - TV.
+    It has the number of trials [10] and accepted drafts [10], the mean 1 - TV of a bin's trials
+    [10], the share accepted [10] and its 95% Wilson interval [10]. The last four are NaN in an
+    empty bin. `rate` and `promised` are the means over all trials of what was accepted and of 1 -
+    TV. `z` is by how many standard deviations the first exceeds the second if every trial passes
+    with probability 1 - TV.
     """
 
     trials: np.ndarray
@@ -172,15 +186,17 @@ class Acceptance:
 
 
 def acceptance(table: StepTable) -> Acceptance | None:
-    """Measured acceptance against 1 - TV(p, q) (GSD Proposition 1: for x ~ q the lossless rule
-    accepts with 1 - TV exactly).
+    """Measure acceptance against 1 - TV(p, q), or return None where nothing was tested.
 
-    A trial is a position whose draft was held against a uniform number and committed or replaced:
-    status accepted or resampled; where rows advance each at its own pace also rejected, a position
-    that was postponed. Where several candidates were tried (SJD-PAC), the first one's own outcome
-    counts, since only it was drawn from q and met all of p. Forced positions are none, nor are
-    drafts behind a rejection, nor what Jacobi and fixed-point iteration do: they compare a draft
-    with a new sample, which agrees with another probability. None where nothing was tested.
+    For x ~ q the lossless rule accepts with probability 1 - TV exactly (GSD Proposition 1). A trial
+    is a position whose draft was compared with a uniform number and then committed or replaced: its
+    status is accepted or resampled. Where rows advance independently it may also be rejected, which
+    is a postponed position. Where several candidates were tried (SJD-PAC), the first one's own
+    outcome counts, because only it was drawn from q and met all of p.
+
+    Not trials are forced positions, drafts after a rejection, and the comparisons of Jacobi and
+    fixed-point iteration. Those compare a draft with a new sample, which agrees with another
+    probability.
     """
     tested = _tested(table)
     if not tested.any():
@@ -210,9 +226,11 @@ def acceptance(table: StepTable) -> Acceptance | None:
 
 @dataclass(frozen=True, slots=True)
 class Depths:
-    """Tested drafts by their depth [K], 1 for the first behind the frontier (of its row, where each
-    advances at its own pace), ascending: trials [K], the share accepted [K], and its 95% Wilson
-    interval [K]."""
+    """Tested drafts by their depth, ascending [K].
+
+    Depth 1 is the first draft after the frontier (of its row, where rows advance independently). It
+    has the number of trials [K], the share accepted [K], and its 95% Wilson interval [K].
+    """
 
     depth: np.ndarray
     trials: np.ndarray
@@ -222,11 +240,13 @@ class Depths:
 
 
 def acceptance_by_depth(table: StepTable, stride: int) -> Depths | None:
-    """Acceptance of a step's first draft, of its second where the first was accepted, and so on:
-    EAGLE's n-alpha, with n accepted drafts before the one that is tested, here depth n + 1.
+    """Measure acceptance by depth: of a step's first draft, of its second where the first passed ..
 
-    Trials are those of `acceptance`; forced positions are no depth of their own. `stride`: sequence
-    positions from one row of the picture to the next. None where nothing was tested."""
+    This is EAGLE's n-alpha, with n accepted drafts before the tested one; here the depth is n + 1.
+    Trials are those of `acceptance`; forced positions have no depth of their own. `stride` is the
+    number of sequence positions from one row of the picture to the next. Returns None where nothing
+    was tested.
+    """
     tested = _tested(table)
     if not tested.any():
         return None
@@ -266,14 +286,16 @@ def _first_passed(table: StepTable) -> np.ndarray:
 
 
 def step_seconds(table: StepTable) -> Seconds:
-    """Where the time of an average step went."""
+    """Return where the time of an average step went."""
     return Seconds(*table.seconds.mean(0).tolist())
 
 
 @dataclass(frozen=True, slots=True)
 class Distances:
-    """Distances [D] behind a rejected position, ascending, in sequence positions; the mean TV at
-    each [D], and how many pairs of steps it is of [D]."""
+    """Distances after a rejected position, ascending, in sequence positions [D].
+
+    It also has the mean TV at each distance [D], and how many pairs of steps it comes from [D].
+    """
 
     distance: np.ndarray
     tv: np.ndarray
@@ -281,19 +303,18 @@ class Distances:
 
 
 def tv_by_distance(table: StepTable) -> Distances:
-    """How far a rejection moves the distributions behind it (after SJD-PAC Fig. 4), measured from
-    the race.
+    """Measure how far a rejection moves the distributions after it (after SJD-PAC Fig. 4).
 
-    A step that rejects the draft at position i and puts another token there leaves drafts at i + j
-    whose q is this step's p, computed behind the rejected token. The next step computes p at i + j
-    behind the new one: its TV(p, q) there is the total variation between the distributions before
-    and after the change, at distance j. Averaged over all rejections of the lane, j by j.
+    A step that rejects the draft at position i and puts another token there leaves drafts at i + j.
+    Their q is this step's p, computed after the rejected token. The next step computes p at i + j
+    after the new token. Its TV(p, q) there is the total variation between the distributions before
+    and after the change, at distance j. It is averaged over all rejections of the lane, for each j.
 
     Two things differ from the paper, which masks position i alone in the cache: what was redrawn
     between i and i + j changed the distributions as well, and what fills the far end of a window is
-    recent. Drafts that the next step did not find in its window, or that came from another
-    distribution than this p (an EAGLE drafter's), are left out, and forced positions. So are lanes
-    whose rows advance each at its own pace: they reject in several places at once.
+    recent. Left out are drafts that the next step did not find in its window or that came from
+    another distribution than this p (an EAGLE drafter's), forced positions, and lanes whose rows
+    advance independently, which reject in several places at once.
     """
     if len(table.places):
         return Distances(np.zeros(0, int), np.zeros(0), np.zeros(0, int))

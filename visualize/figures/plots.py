@@ -1,7 +1,7 @@
-"""What all figures share: an empty plot, how a lane looks, and lines of few points.
+"""The parts that all figures share: an empty plot, how a lane looks, and lines of few points.
 
-They lie on white and on dark pages alike: no background of their own, text in a grey that reads on
-both. A decoder keeps its colour, dash and symbol from figure to figure and from race to race.
+Plots suit white and dark pages: they have no background of their own, and text in a grey that reads
+on both. A decoder keeps its colour, dash and symbol from figure to figure and from race to race.
 """
 
 from __future__ import annotations
@@ -25,13 +25,16 @@ MOST_POINTS = 400  # of a line: more than it has pixels would only make the page
 
 
 def decoder_look(decoder: str) -> dict[str, str]:
-    """A decoder's colour, dash, symbol and hatch; those from outside share one of each."""
+    """Return a decoder's colour, dash, symbol and hatch; those from outside share one of each."""
     return DECODER_LOOKS.get(decoder, LOOK["outside"])
 
 
 def lane_look(lane: Runner, size: int = 7) -> dict[str, Any]:
-    """Name, line and marker of a lane's traces, the same in every figure: its decoder's, and of
-    another lane of that decoder a lighter colour, another dash and an open symbol."""
+    """Return name, line and marker of a lane's traces, the same in every figure.
+
+    They are its decoder's. Another lane of that decoder has a lighter colour, another dash and an
+    open symbol.
+    """
     look = decoder_look(lane.decoder)
     colour = lane_colour(lane)
     dash = DASHES[(DASHES.index(look["dash"]) + 3 * lane.repeat) % len(DASHES)]
@@ -44,8 +47,10 @@ def lane_look(lane: Runner, size: int = 7) -> dict[str, Any]:
 
 
 def lane_colour(lane: Runner) -> str:
-    """Its decoder's, moved towards the text's grey for each earlier lane of that decoder: it reads
-    on either page."""
+    """Return a lane's colour, which reads on either page.
+
+    It is its decoder's, moved towards the text's grey for each earlier lane of that decoder.
+    """
     own = ImageColor.getrgb(decoder_look(lane.decoder)["colour"])
     grey = ImageColor.getrgb(INK)
     share = 0.4 * min(lane.repeat, 2)
@@ -54,19 +59,21 @@ def lane_colour(lane: Runner) -> str:
 
 
 def lane_hatch(lane: Runner) -> str:
-    """A bar's pattern where its place does not say whose it is: its decoder's, and of another lane
-    of that decoder another."""
+    """Return a bar's pattern where its place does not say whose it is.
+
+    It is its decoder's; another lane of that decoder has another one.
+    """
     first = HATCHES.index(decoder_look(lane.decoder)["hatch"])
     return HATCHES[(first + 3 * lane.repeat) % len(HATCHES)]
 
 
 def lane_fill(lane: Runner, hatch: str) -> dict[str, Any]:
-    """A bar's marker in a lane's colour."""
+    """Return a bar's marker in a lane's colour."""
     return hatched(hatch) | {"color": lane_colour(lane)}
 
 
 def hatched(hatch: str) -> dict[str, Any]:
-    """A bar's marker in no lane's colour."""
+    """Return a bar's marker in no lane's colour."""
     pattern = {
         "shape": hatch,
         "fillmode": "overlay",
@@ -79,7 +86,7 @@ def hatched(hatch: str) -> dict[str, Any]:
 
 
 def blank_plot(x: str, y: str) -> go.Figure:
-    """An empty plot that suits either page."""
+    """Return an empty plot that suits either page."""
     axis = {
         "gridcolor": RULE,
         "linecolor": RULE,
@@ -116,7 +123,7 @@ def blank_plot(x: str, y: str) -> go.Figure:
 
 
 def thinned(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A line's points, evenly thinned to MOST_POINTS where there are more; its ends stay."""
+    """Return a line's points, thinned evenly to at most MOST_POINTS; its ends stay."""
     if len(x) <= MOST_POINTS:
         return x, y
     points = np.linspace(0, len(x) - 1, MOST_POINTS).round().astype(int)

@@ -1,5 +1,6 @@
-"""What speed costs: the stored measurement of quality against passes (GSD Fig. 10, without FID),
-with a finished race's lanes as rings in it.
+"""What speed costs: the stored measurement of quality against passes (GSD Fig. 10, without FID).
+
+The lanes of a finished race are rings in it.
 """
 
 from __future__ import annotations
@@ -34,8 +35,7 @@ BAND = "rgba(128, 132, 140, 0.22)"
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """Lanes of one rule that differ in one knob: a line. `where` are the other knobs that choose
-    the rule."""
+    """Lanes of one rule that differ in one knob: a line. `where` are the rule's other knobs."""
 
     title: str
     decoder: str
@@ -78,12 +78,12 @@ class PanelPoint:
 
 @functools.cache
 def stored() -> Quality:
-    """The measurement that comes with the page."""
+    """Return the measurement that comes with the page."""
     return Quality.load(Path(__file__).with_name("quality.json"))
 
 
 def quality_figures(quality: Quality, trace: Trace) -> list[Figure]:
-    """The panels: shift, log p and, where a judge saw the pictures, those right, over passes."""
+    """Return the panels over passes: shift, log p and, with a judge, pictures that are right."""
     found = shifts(quality)
     panels = [
         Figure(
@@ -109,7 +109,7 @@ def quality_figures(quality: Quality, trace: Trace) -> list[Figure]:
 
 
 def about(quality: Quality, trace: Trace) -> str:
-    """Whose figures these are, and how they were measured."""
+    """Return whose figures these are, and how they were measured."""
     judged = "" if quality.judge else " No judge of things goes with these weights."
     whose = "Rings are the lanes of this race: one picture each."
     if trace.header.infilling:
@@ -126,7 +126,7 @@ def about(quality: Quality, trace: Trace) -> str:
 
 
 def _difference(quality: Quality, trace: Trace) -> str:
-    """What sets the race apart from the measurement, if anything does."""
+    """Return how the race differs from the measurement, or ""."""
     header = trace.header
     if header.model != quality.model:
         return (
@@ -143,19 +143,23 @@ def _difference(quality: Quality, trace: Trace) -> str:
 
 
 def shifts(quality: Quality) -> list[PanelPoint]:
-    """Mean shift of each point; intervals over pictures."""
+    """Return the mean shift of each point; intervals are over pictures."""
     return _means(quality, lambda _, picture: picture.shift)
 
 
 def log_p_changes(quality: Quality) -> list[PanelPoint]:
-    """Log p of each point's pictures less that of vanilla AR's of the same captions and seeds, in
-    nats a token: above 0 they are likelier, below less likely."""
+    """Return log p of each point's pictures minus that of vanilla AR's, in nats a token.
+
+    The pictures have the same captions and seeds. Above 0 they are more likely than vanilla AR's.
+    """
     return _means(quality, lambda first, picture: (picture.log_p - first.log_p) / quality.tokens)
 
 
 def right_pictures(quality: Quality) -> list[PanelPoint]:
-    """Share of pictures whose every thing is in its place, with Wilson's interval; none without a
-    judge."""
+    """Return the share of pictures whose every thing is in its place, with Wilson's interval.
+
+    There is none without a judge.
+    """
     if quality.judge is None:
         return []
     found = []
@@ -169,7 +173,7 @@ def right_pictures(quality: Quality) -> list[PanelPoint]:
 
 
 def rings(trace: Trace) -> list[tuple[str, str, int, float]]:
-    """Decoder, name, passes and mean shift of each lane that finished a whole picture."""
+    """Return decoder, name, passes and mean shift of each lane that finished a whole picture."""
     found: list[tuple[str, str, int, float]] = []
     if trace.header.infilling:
         return found
@@ -183,7 +187,7 @@ def rings(trace: Trace) -> list[tuple[str, str, int, float]]:
 
 
 def _means(quality: Quality, value: Callable[[Picture, Picture], float]) -> list[PanelPoint]:
-    """Means over the captions of `value(vanilla AR's picture, the point's picture)`."""
+    """Return means over the captions of `value(vanilla AR's picture, the point's picture)`."""
     baseline = next(point for point in quality.points if point.lane == BASELINE)
     found = []
     for point in quality.points:
@@ -203,8 +207,7 @@ def _panel(
     number: str,
     rings: Sequence[tuple[str, str, int, float]] = (),
 ) -> go.Figure:
-    """Lossless lanes as points, each sweep as a line, vanilla AR as a band, a race's lanes as
-    rings."""
+    """Draw lossless lanes as points, sweeps as lines, vanilla AR as a band, a race as rings."""
     plot = blank_plot("passes a picture", title)
     left = list(found)
     for sweep in SWEEPS:
@@ -263,7 +266,7 @@ def _add(
     texts: list[str],
     **look: Any,
 ) -> None:
-    """A trace of points with their intervals."""
+    """Add a trace of points with their intervals."""
     hover = (
         "%{customdata[0]}<br>%{x:.1f} passes a picture<br>"
         f"%{{y:{number}}} (95%: %{{customdata[1]:{number}}} to %{{customdata[2]:{number}}})"
@@ -290,7 +293,7 @@ def _add(
 
 
 def _look(decoder: str, symbol: str | None = None) -> dict[str, Any]:
-    """The marker of a decoder."""
+    """Return the marker of a decoder."""
     look = decoder_look(decoder)
     return {"marker": {"color": look["colour"], "symbol": symbol or look["symbol"], "size": 9}}
 

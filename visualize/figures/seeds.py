@@ -1,5 +1,6 @@
-"""The same race from several seeds: each lane's mean figures with 95% intervals, and its ranks
-where noise does not decide them.
+"""The same race from several seeds: each lane's mean figures with 95% intervals, and its rank.
+
+A lane has a rank only where noise does not decide it.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from visualize.figures.measures import runners
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean over seeds and the half-width of its 95% interval, by Student's t; None of a single
-    seed, which has none."""
+    """A mean over seeds and the half-width of its 95% interval (Student's t).
+
+    A single seed has no interval; its half-width is None.
+    """
 
     mean: float
     half: float | None
@@ -27,17 +30,19 @@ class Estimate:
         return Estimate(found["mean"], found.get("plus_minus"))
 
     def text(self, digits: int, unit: str = "") -> str:
-        """The mean, with the interval's half-width where there is one."""
+        """Return the mean, with the interval's half-width where there is one."""
         half = "" if self.half is None else f" ± {self.half:.{digits}f}"
         return f"{self.mean:.{digits}f}{unit}{half}"
 
 
 @dataclass(frozen=True, slots=True)
 class SeedFigures:
-    """A lane over all seeds; `index` is its place in the race. `faster` is the mean ratio of
-    vanilla AR's seconds to its own, seed by seed; None without such a lane. A rank is None where
-    the order of the lane and one next to it in means is within noise: the 95% interval of their
-    difference, seed by seed, holds zero."""
+    """A lane over all seeds; `index` is its place in the race.
+
+    `faster` is the mean ratio of vanilla AR's seconds to its own, seed by seed; None without such a
+    lane. A rank is None where the order of the lane and a lane next to it in means is within noise:
+    the 95% interval of their difference, seed by seed, contains zero.
+    """
 
     index: int
     name: str
@@ -49,8 +54,10 @@ class SeedFigures:
 
 
 def over_seeds(traces: Sequence[Trace]) -> list[SeedFigures]:
-    """The lanes in the race's order but for those that did not finish from every seed. `traces`
-    are at least one race's from several seeds. Raises ValueError where their lanes differ."""
+    """Return the lanes that finished from every seed, in the race's order.
+
+    `traces` are one race's, from several seeds. Raises ValueError where their lanes differ.
+    """
     if any(trace.header.lanes != traces[0].header.lanes for trace in traces):
         raise ValueError("the traces are not of one race")
     raced = [{r.index: r for r in runners(trace) if r.finished} for trace in traces]
@@ -74,7 +81,7 @@ def over_seeds(traces: Sequence[Trace]) -> list[SeedFigures]:
 
 
 def ranks(values: dict[int, list[float]]) -> dict[int, int | None]:
-    """The rank of each lane, the lowest mean first; None for a tie within noise."""
+    """Return the rank of each lane, the lowest mean first; None for a tie within noise."""
     order = sorted(values, key=lambda i: sum(values[i]))
     pairs = itertools.pairwise(order)
     tied = {i for pair in pairs if _within_noise(*(values[i] for i in pair)) for i in pair}

@@ -1,8 +1,7 @@
-"""Sentences: what to see in each figure, with the number from this race in it; another sentence
-where the race shows it not.
+"""Sentences: what to see in each figure, with this race's number.
 
-They are plain text of the program's own words and numbers. Figures hand in each lane with its
-measure.
+Where the race does not show it, another sentence says so. The sentences are plain text of the
+program's own words and numbers. Figures pass in each lane with its measure.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ FEWEST = 20  # means over fewer pairs are not put into words
 
 
 def passes(lanes: Sequence[tuple[Runner, Progress]], length: int) -> str:
-    """Of committed tokens against forward passes."""
+    """Return the sentence on committed tokens against forward passes."""
     ran = _finished(lanes)
     if not ran:
         return _unfinished(lanes, length)
@@ -43,7 +42,7 @@ def passes(lanes: Sequence[tuple[Runner, Progress]], length: int) -> str:
 
 
 def seconds(lanes: Sequence[tuple[Runner, Progress]], length: int) -> str:
-    """Of committed tokens against seconds."""
+    """Return the sentence on committed tokens against seconds."""
     ran = _finished(lanes)
     if not ran:
         return _unfinished(lanes, length)
@@ -59,7 +58,7 @@ def seconds(lanes: Sequence[tuple[Runner, Progress]], length: int) -> str:
 
 
 def rows(lanes: Sequence[tuple[Runner, Rows]]) -> str:
-    """Of the rows that the model read."""
+    """Return the sentence on the rows that the model read."""
     lane, found = max(lanes, key=lambda entry: entry[1].per_token)
     if found.per_pass <= 1:
         return "Every pass read a single row: the last token, which gives the next."
@@ -70,7 +69,7 @@ def rows(lanes: Sequence[tuple[Runner, Rows]]) -> str:
 
 
 def lengths(lanes: Sequence[tuple[Runner, Lengths]]) -> str:
-    """Of the acceptance lengths (SJD-PAC Fig. 1a)."""
+    """Return the sentence on acceptance lengths (SJD-PAC Fig. 1a)."""
     singles = sorted(
         ((_single(found), lane.name) for lane, found in lanes if found.lengths[-1] > 1),
         reverse=True,
@@ -84,7 +83,7 @@ def lengths(lanes: Sequence[tuple[Runner, Lengths]]) -> str:
 
 
 def gain(lanes: Sequence[tuple[Runner, Lengths]]) -> str:
-    """Of each length's share of the speed-up (SJD-PAC Fig. 1b)."""
+    """Return the sentence on each length's share of the speed-up (SJD-PAC Fig. 1b)."""
     lane, found = max(lanes, key=lambda entry: entry[1].mean)
     if found.mean <= 1:
         return "No step committed more than one token, so there is no speed-up to share out."
@@ -98,7 +97,7 @@ def gain(lanes: Sequence[tuple[Runner, Lengths]]) -> str:
 
 
 def top1(lanes: Sequence[tuple[Runner, np.ndarray]]) -> str:
-    """Of the sorted top-1 probabilities (GSD Fig. 2)."""
+    """Return the sentence on the sorted top-1 probabilities (GSD Fig. 2)."""
     drawn = [(lane, values) for lane, values in lanes if len(values)]
     if not drawn:
         return "No token was sampled yet."
@@ -119,7 +118,7 @@ def top1(lanes: Sequence[tuple[Runner, np.ndarray]]) -> str:
 
 
 def acceptance(lanes: Sequence[tuple[Runner, Acceptance]]) -> str:
-    """Of measured acceptance against 1 - TV (GSD Proposition 1)."""
+    """Return the sentence on measured acceptance against 1 - TV (GSD Proposition 1)."""
     if not lanes:
         return (
             "No lane put a draft to the test: vanilla AR has none, and Jacobi and fixed-point"
@@ -146,7 +145,7 @@ def acceptance(lanes: Sequence[tuple[Runner, Acceptance]]) -> str:
 
 
 def depth(lanes: Sequence[tuple[Runner, Depths]]) -> str:
-    """Of acceptance by the draft's depth (EAGLE's n-alpha)."""
+    """Return the sentence on acceptance by the draft's depth (EAGLE's n-alpha)."""
     known = [(lane, found) for lane, found in lanes if found.trials[0] >= FEWEST]
     if not known:
         return f"Too few drafts were tested to compare depths: it takes {FEWEST} in a lane."
@@ -163,8 +162,10 @@ def depth(lanes: Sequence[tuple[Runner, Depths]]) -> str:
 
 
 def shift(lanes: Sequence[tuple[Runner, np.ndarray]], claims: Sequence[Runner] = ()) -> str:
-    """Of the shifts, step by step on the lane's own prefix. `claims` are lanes whose shifts are 0
-    by their author's word alone."""
+    """Return the sentence on the shifts, step by step on the lane's own prefix.
+
+    `claims` are lanes whose shifts are 0 by their author's word alone.
+    """
     if not claims:
         return _shifts(lanes)
     names = " and ".join(lane.name for lane in claims)
@@ -195,14 +196,13 @@ def _shifts(lanes: Sequence[tuple[Runner, np.ndarray]]) -> str:
 
 
 def distance_in_words(tv: float) -> str:
-    """A distance that is not 0, and what it does to tokens: so much of the distribution is not the
-    model's."""
+    """Return a distance above 0, and what it means: a share of the distribution."""
     number = f"{tv:.2f}" if tv >= 0.01 else f"{tv:.1g}"
     return f"{number} (TV, as if {100 * float(number):g} in 100 tokens were not the model's)"
 
 
 def time(lanes: Sequence[tuple[Runner, Seconds]]) -> str:
-    """Of where a step's time went."""
+    """Return the sentence on where a step's time went."""
     shares = [
         (found.forward / found.total, lane, found) for lane, found in lanes if found.total > 0
     ]
@@ -224,7 +224,7 @@ def time(lanes: Sequence[tuple[Runner, Seconds]]) -> str:
 
 
 def distance(lanes: Sequence[tuple[Runner, Distances]], stride: int) -> str:
-    """Of TV against the distance from the last rejection (after SJD-PAC Fig. 4)."""
+    """Return the sentence on TV against the distance from the last rejection (SJD-PAC Fig. 4)."""
     known = [
         (lane, found)
         for lane, found in lanes
@@ -262,8 +262,10 @@ def _finished(lanes: Sequence[tuple[Runner, Progress]]) -> list[tuple[Runner, Pr
 def _winner(
     lanes: Sequence[tuple[Runner, Progress]], clock: Callable[[Progress], float]
 ) -> tuple[tuple[Runner, Progress], tuple[Runner, Progress] | None]:
-    """The first by a clock, and whom to hold it against: vanilla AR, or the last where that won or
-    did not finish, if any."""
+    """Return the first lane by a clock, and the lane to compare it with, if any.
+
+    That is vanilla AR, or the last lane where vanilla AR won or did not finish.
+    """
     ranked = sorted(lanes, key=lambda entry: clock(entry[1]))
     others = [entry for entry in ranked[1:] if entry[0].decoder == "ar"] or ranked[1:]
     return ranked[0], others[-1] if others else None

@@ -1,4 +1,4 @@
-"""What a sweep of one knob shows: passes and seconds over its values, with intervals."""
+"""The figures of a sweep of one knob: passes and seconds over its values, with intervals."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ Point = tuple[float, Estimate, int | None]  # a value, its mean over the seeds, 
 
 
 def sweep_figures(traces: Sequence[Trace], knob: str) -> list[Figure]:
-    """Passes and seconds over a knob; none where fewer than two lanes finished from every seed.
-    `traces` are at least one race's from several seeds, whose lanes are one decoder with other
-    values of the knob."""
+    """Return passes and seconds over a knob; none where fewer than two lanes always finished.
+
+    `traces` are one race's, from several seeds; its lanes are one decoder with different values of
+    the knob.
+    """
     found = over_seeds(traces)
     if len(found) < 2:
         return []
@@ -46,7 +48,7 @@ def _figure(
 
 
 def _sentence(knob: str, unit: str, points: list[Point], seeds: int, digits: int) -> str:
-    """Which value takes fewest, and whether the seeds leave that open."""
+    """Return which value takes fewest, and whether the seeds leave that open."""
     value, mean, rank = min(points, key=lambda point: point[1].mean)
     least = f"{knob} = {value:g} takes {mean.text(digits)} {unit}"
     if rank is not None:

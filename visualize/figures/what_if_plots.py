@@ -1,5 +1,7 @@
-"""What if, drawn: the drafts that another rule would have accepted on a lane's picture, and their
-number against one knob of the rule."""
+"""Draws "what if": the drafts that another rule would have accepted on a lane's picture.
+
+A second plot has their number against one knob of the rule.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""`python -m visualize.film race.json out.mp4`: films a recorded race at true speed, every lane by
-its own clock."""
+"""Films a recorded race at true speed: `python -m visualize.film race.json out.mp4`.
+
+Every lane runs by its own clock.
+"""
 
 from __future__ import annotations
 

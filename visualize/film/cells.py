@@ -27,15 +27,18 @@ SHAPES = LOOK["marks"]["shapes"]
 
 
 def atlas(swatches: bytes, codes: int) -> np.ndarray:
-    """The image file of visualize.pictures.swatches as uint8 [codes, side, side, 3]."""
+    """Return the image file of visualize.pictures.swatches as uint8 [codes, side, side, 3]."""
     rows = pixels(swatches).reshape(-1, SWATCH, COLUMNS, SWATCH, 3)
     return rows.swapaxes(1, 2).reshape(-1, SWATCH, SWATCH, 3)[:codes]
 
 
 class Cells:
-    """Draws one lane, its grid fitted into side x side pixels. `picture` is its final picture as an
-    image file, `swatches` an atlas; None where the recording has none. `most` is the number at the
-    end of the layer's scale, `palette` the page's colours by name."""
+    """Draws one lane, its grid fitted into side x side pixels.
+
+    `picture` is its final picture as an image file, and `swatches` an atlas; both are None where
+    the recording has none. `most` is the number at the end of the layer's scale, and `palette` the
+    page's colours by name.
+    """
 
     def __init__(
         self,
@@ -96,8 +99,10 @@ class Cells:
         return self._picture is None and self._swatches is None
 
     def _pictured(self, instant: Instant) -> Image.Image:
-        """What is committed solid, the drafts' swatches pale, the rest paper. Where there is no
-        picture, swatches stand in for it, and grey for them."""
+        """Draw committed cells solid, the drafts' swatches pale, and the rest as paper.
+
+        Without a picture swatches replace it, and grey replaces missing swatches.
+        """
         out = self._flat(self._palette["paper"])
         stage = np.zeros(int(np.prod(self._grid)), int)
         stage[instant.cells] = 1
@@ -110,7 +115,7 @@ class Cells:
         return Image.fromarray(np.where(self._spread(stage > 1)[..., None], solid, out))
 
     def _tiled(self, instant: Instant) -> np.ndarray:
-        """The known and the reached cells as swatches of their tokens."""
+        """Draw the known and the reached cells as swatches of their tokens."""
         reached = self._replay.table.positions["token"][instant.rows]
         tokens = np.concatenate([self._replay.known[self._kept], reached])
         if self._swatches is None or tokens.max() >= len(self._swatches):
@@ -126,8 +131,7 @@ class Cells:
         return np.asarray(Image.fromarray(whole).resize(self.size, Image.Resampling.BOX))
 
     def _coloured(self, instant: Instant) -> Image.Image:
-        """One colour a cell; a draft's is smaller, and where there is no number there is a grey
-        stroke."""
+        """Draw one colour a cell; a draft's is smaller, and a missing number is a grey stroke."""
         values = self._replay.values(self._layer, instant)
         known = ~np.isnan(values)
         painted = np.tile(
@@ -156,8 +160,10 @@ class Cells:
         return image
 
     def _over(self, image: Image.Image, instant: Instant) -> Image.Image:
-        """The picture, faintly, over what a layer shows of the committed cells and over the known
-        ones: what stands where stays in sight."""
+        """Draw the picture faintly over a layer's committed cells and over the known ones.
+
+        What is where stays visible.
+        """
         if self._picture is None:
             return image
         committed = np.zeros(int(np.prod(self._grid)), bool)
@@ -168,7 +174,7 @@ class Cells:
         return Image.composite(blended, image, mask)
 
     def _notches(self, image: Image.Image, instant: Instant) -> None:
-        """A pale notch where each run begins: neighbours may be of one length."""
+        """Draw a pale notch where each run begins, because neighbours may have the same length."""
         width = max(1, round(NOTCH["width"] * self._side))
         for cell in self._replay.run_starts(instant):
             left, top, right, bottom = self._box(int(cell))
@@ -179,7 +185,7 @@ class Cells:
                 image.paste(Image.blend(patch, pale, NOTCH["opacity"]), box)
 
     def _marked(self, instant: Instant) -> Image.Image:
-        """What the last step that touched it did to each cell."""
+        """Draw what the last step that touched it did to each cell."""
         image = Image.fromarray(self._flat(self._palette["paper"]))
         statuses = self._replay.table.positions["status"][instant.rows]
         for i, (cell, status) in enumerate(zip(instant.cells, statuses, strict=True)):
@@ -194,14 +200,14 @@ class Cells:
         return image
 
     def _hatch(self, image: Image.Image, cells: np.ndarray) -> None:
-        """Of a picture that is filled in, the cells where nothing is drawn yet."""
+        """Hatch the cells of an infilling where nothing is drawn yet."""
         for cell in cells:
             left, top, right, bottom = self._box(cell)
             sprite = hatched(max(1, right - left), max(1, bottom - top), self._palette["paper"])
             image.paste(sprite, (left, top))
 
     def _outline(self, image: Image.Image) -> None:
-        """The line between what is known and what is filled in."""
+        """Draw the line between known cells and those that are filled in."""
         masked = (self._replay.known < 0).reshape(self._grid)
         pen = ImageDraw.Draw(image)
         edge = max(1, round(TO_FILL["edge"] * self._side))
@@ -223,7 +229,7 @@ class Cells:
         return np.array(Image.new("RGB", self.size, colour))
 
     def _spread(self, cells: np.ndarray) -> np.ndarray:
-        """One value a cell [h * w, ...] as one a pixel."""
+        """Turn one value a cell [h * w, ...] into one a pixel."""
         grid = cells.reshape(*self._grid, *cells.shape[1:])
         return grid.repeat(np.diff(self._rows), 0).repeat(np.diff(self._columns), 1)
 
@@ -234,7 +240,7 @@ class Cells:
         return left, top, right, bottom
 
     def _frames(self, image: Image.Image, cells: range) -> None:
-        """Dashed lines around these cells: what is left of a row, whole rows, and the row begun."""
+        """Draw dashed lines around these cells: the rest of a row, whole rows, part of a row."""
         pen = ImageDraw.Draw(image)
         columns = self._grid[1]
         dash = max(1.0, DRAFT["dash"] * self._side)
@@ -255,7 +261,7 @@ class Cells:
                     pen.line((x, at, x, min(bottom, at + dash)), self._palette["ink"], width)
 
     def _edge(self, image: Image.Image, cells: np.ndarray) -> None:
-        """The frontier: the line around the cells that are committed, row by row."""
+        """Draw the frontier: the line around the committed cells, row by row."""
         reach = np.bincount(cells // self._grid[1], minlength=self._grid[0])
         first = int(np.argmax(reach < self._grid[1]))
         path = [(self.size[0] - 1, int(self._rows[first]))]
@@ -274,7 +280,7 @@ class Cells:
 
 @functools.lru_cache(64)
 def stroke(width: int, height: int, paper: str) -> Image.Image:
-    """No value: a grey stroke."""
+    """Return the image of a missing value: a grey stroke."""
     fine = 8  # drawn so much larger: Pillow's lines lie half a fine pixel off the page's
     image = Image.new("RGB", (width * fine, height * fine), paper)
     ends = [(fine * width * x, fine * height * y) for x, y in (NO_VALUE["from"], NO_VALUE["to"])]
@@ -286,7 +292,7 @@ def stroke(width: int, height: int, paper: str) -> Image.Image:
 
 @functools.lru_cache(64)
 def hatched(width: int, height: int, paper: str) -> Image.Image:
-    """To be filled in: grey lines that run on from cell to cell."""
+    """Return the image of a cell to fill in: grey lines that run on from cell to cell."""
     fine = 4  # drawn so much larger, for smooth edges
     image = Image.new("RGB", (width * fine, height * fine), paper)
     pen = ImageDraw.Draw(image)
@@ -299,7 +305,7 @@ def hatched(width: int, height: int, paper: str) -> Image.Image:
 
 @functools.lru_cache(256)
 def mark(status: Status, width: int, height: int) -> Image.Image:
-    """A status: a dark shape on its colour, so that either is enough."""
+    """Return the image of a status: a dark shape on its colour, so that either is enough."""
     name, colour = MARKS[status]
     shape = SHAPES[name]
     fine = 4  # drawn so much larger, for smooth edges

@@ -1,7 +1,7 @@
 """A recorded race as a moving picture (MP4, GIF or WebP), and photos of it.
 
-Every lane runs at once, at true speed by its own clock. Frames are drawn one at a time and handed
-to the encoder, so that a long race needs no more memory than a short one.
+Every lane runs at true speed by its own clock, all at once. Frames are drawn one at a time and
+handed to the encoder, so that a long race needs no more memory than a short one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LONGEST = 600.0  # seconds that a film may last
 
 
 class FilmError(ValueError):
-    """A film that cannot be made; the message is fit to be shown to a visitor."""
+    """A film cannot be made; the message may be shown to a visitor."""
 
 
 class FilmFormat(Enum):
@@ -39,8 +39,11 @@ class FilmFormat(Enum):
 
 @dataclass(frozen=True, slots=True)
 class _Format:
-    """How a kind is written: frames a second and in all at most, the board's scale, the clock its
-    times are counted on."""
+    """How a kind of film is written.
+
+    It has the largest number of frames a second and in all, the board's scale, and the clock that
+    its times are counted on.
+    """
 
     rate: int
     most: int
@@ -86,13 +89,15 @@ def film(
     dark: bool = False,
     progress: Callable[[float], None] = lambda _: None,
 ) -> bytes:
-    """The race as a file: all of it, `speed` (0.05 to 16) times as fast as it ran, then HOLD
-    seconds of the finish. With these of its `lanes` (all, if None), light or dark.
+    """Return the race as a film's file.
 
-    By passes it lasts as long as by seconds. MP4 has 30 frames a second, but 3,600 in all at most;
-    WebP 12 and 300, GIF 10 and 200: a longer film has fewer frames a second. `progress` gets the
-    share that is done, from 0 to 1; what it raises ends the work. Raises FilmError where the speed
-    is out of range, or the film would last longer than LONGEST.
+    The film shows the whole race, `speed` times (0.05 to 16) as fast as it ran, then HOLD seconds
+    of the finish. By passes it lasts as long as by seconds. MP4 has 30 frames a second and at most
+    3,600; WebP 12 and 300; GIF 10 and 200. A longer film has fewer frames a second.
+
+    `lanes` are the lanes to show (all, if None). `progress` gets the share that is done, from 0 to
+    1; an exception of it ends the work. Raises FilmError where the speed is out of range, or the
+    film would last longer than LONGEST.
     """
     if (
         isinstance(speed, bool)
@@ -164,16 +169,20 @@ def photo(
     *,
     dark: bool = False,
 ) -> bytes:
-    """The board at one instant of a clock as PNG, `scale` times its size in a GIF; with these of
-    its `lanes` (all, if None), light or dark."""
+    """Return the board at one instant of a clock as a PNG file.
+
+    It is `scale` times its size in a GIF, light or dark, with these `lanes` (all, if None).
+    """
     buffer = io.BytesIO()
     Still(recording, clock, layer, scale, lanes, dark=dark).draw(t).save(buffer, "PNG")
     return buffer.getvalue()
 
 
 def _palette(still: Still, end: float) -> Image.Image:
-    """256 colours for a whole film, from its middle and its end, and those of the board itself: a
-    palette for each frame would flicker."""
+    """Return 256 colours for a whole film, because a palette for each frame would flicker.
+
+    They come from its middle and its end, and from the board itself.
+    """
     pair = [np.asarray(still.draw(t)) for t in (end / 2, end)]
     common = Image.fromarray(np.concatenate(pair)).quantize(
         256 - len(still.palette), Image.Quantize.MEDIANCUT

@@ -16,7 +16,7 @@ from visualize.look import LOOK
 
 
 class Layer(Enum):
-    """What a lane can show of each of its tokens; look.json says how."""
+    """A quantity that a lane can show for each of its tokens; look.json says how."""
 
     PICTURE = "picture"
     TOP1 = "top1"
@@ -53,9 +53,12 @@ MARKS = {
 
 @dataclass(frozen=True, slots=True)
 class Instant:
-    """A lane after its k-th step. `rows` are the rows of its step table that tell of the cells it
-    has reached: of the step that committed each of the first n, in that order, and of the k-th step
-    for the drafts that stand. `cells` are their grid cells."""
+    """A lane after its k-th step.
+
+    `rows` are the rows of its step table about the cells that it has reached: those that committed
+    the first n positions, in order, and those of the k-th step for the standing drafts. `cells` are
+    their grid cells.
+    """
 
     k: int
     n: int
@@ -72,7 +75,7 @@ class Instant:
 
 
 class LaneReplay:
-    """One lane of a trace, and where it stood after any of its steps."""
+    """One lane of a trace, and its state after any of its steps."""
 
     def __init__(self, trace: Trace, lane: int) -> None:
         header = trace.header
@@ -94,15 +97,15 @@ class LaneReplay:
         self._drafter = np.concatenate([[0], np.cumsum(table.steps["drafter_passes"], dtype=int)])
 
     def clock(self, name: str) -> np.ndarray:
-        """What the lane's clock shows after each of its steps; the first entry is the start."""
+        """Return the lane's clock after each of its steps; the first entry is the start."""
         return self.table.clock if name == "seconds" else self._passes
 
     def step_at(self, clock: str, t: float) -> int:
-        """How many steps the lane has made when its clock shows t."""
+        """Return how many steps the lane has made when its clock shows t."""
         return int(np.searchsorted(self.clock(clock), t, "right")) - 1
 
     def at(self, k: int) -> Instant:
-        """The lane after its k-th step; 0 is the start."""
+        """Return the lane after its k-th step; 0 is the start."""
         table = self.table
         last = k == len(table)
         n = int(self._n[k])
@@ -125,8 +128,11 @@ class LaneReplay:
         )
 
     def values(self, layer: Layer, instant: Instant) -> np.ndarray:
-        """float [reached cells]: shares from 0 to 1, or passes, or tokens, or 1 where the committed
-        token differs from the reference lane's; NaN where a cell has no such number."""
+        """Return the layer's value of each reached cell, float; NaN where a cell has none.
+
+        Values are shares from 0 to 1, passes, tokens, or 1 where the committed token differs from
+        the reference lane's.
+        """
         rows = instant.rows
         if layer is Layer.GAIN:
             return self._gain[rows]
@@ -150,8 +156,10 @@ class LaneReplay:
 
     @functools.cached_property
     def _gain(self) -> np.ndarray:
-        """Of each row, what a group or a neighbourhood added to the acceptance probability of its
-        draft (GSD, Fig. 7), at least 0; NaN where there was none."""
+        """Return what a group added to the acceptance probability of each draft (GSD, Fig. 7).
+
+        It is at least 0; NaN where there was no group.
+        """
         rows = self.table.positions
         acceptance = share_values(rows["acceptance"])
         p, q = share_values(rows["p"]), share_values(rows["q"])
@@ -161,7 +169,7 @@ class LaneReplay:
 
     @functools.cached_property
     def _waits(self) -> np.ndarray:
-        """Of each row, how many earlier ones are of the same position."""
+        """Return how many earlier rows have the same position, for each row."""
         order = np.argsort(self.table.position, kind="stable")
         _, starts, counts = np.unique(
             self.table.position[order], return_index=True, return_counts=True
@@ -171,15 +179,19 @@ class LaneReplay:
         return out
 
     def shift(self, instant: Instant) -> float | None:
-        """Mean shift of the tests so far, or of the tokens of a lane that knows their prices; None
-        where there is none."""
+        """Return the mean shift of the tests so far, or None.
+
+        For a lane that knows its prices it is the mean price of the tokens.
+        """
         found = self.values(Layer.SHIFT, instant)
         known = found[~np.isnan(found)]
         return float(known.mean()) if len(known) else None
 
     def run_starts(self, instant: Instant) -> np.ndarray:
-        """int: the cell at which each of the steps up to an instant began to commit; where rows
-        advance each at its own pace, in each of them."""
+        """Return the cell at which each step up to an instant began to commit.
+
+        Where rows advance independently there is one for each row of the step.
+        """
         cells = instant.cells[: instant.n]
         run = [self.table.step[instant.rows[: instant.n]]]
         if len(self.table.places):
@@ -189,8 +201,10 @@ class LaneReplay:
         return starts
 
     def most(self, layer: Layer) -> int:
-        """The number at the end of the layer's scale, as far as this lane says: the largest count
-        that it ever shows, or as many passes as there are tokens."""
+        """Return the number at the end of the layer's scale, as far as this lane decides it.
+
+        It is the largest count that the lane ever shows, or as many passes as there are tokens.
+        """
         if layer is Layer.ORDER:
             return self._total
         if layer is Layer.RUNS:
@@ -199,13 +213,15 @@ class LaneReplay:
 
 
 def reference_lane(header: Header) -> int:
-    """The lane whose tokens the others' are compared with: vanilla AR's, else the first."""
+    """Return the lane with which the others' tokens are compared: vanilla AR's, else the first."""
     return next((i for i, lane in enumerate(header.lanes) if lane.decoder == "ar"), 0)
 
 
 def shares(layer: Layer, values: np.ndarray, most: int) -> np.ndarray:
-    """Where values stand on their layer's scale, 0 to 1, or beyond its end. Counts by logarithms:
-    most runs and waits are short, a few are long."""
+    """Return where values are on their layer's scale, from 0 to 1, or beyond its end.
+
+    Counts are placed by logarithms, because most runs and waits are short and a few are long.
+    """
     if layer is Layer.ORDER:
         return (values - 1) / max(1, most - 1)
     if layer not in COUNTS:
@@ -215,7 +231,7 @@ def shares(layer: Layer, values: np.ndarray, most: int) -> np.ndarray:
 
 
 def colours(layer: Layer, places: np.ndarray) -> np.ndarray:
-    """Places on the scale, 0 to 1, as uint8 [..., 3]."""
+    """Return the colours of places on the scale, 0 to 1, as uint8 [..., 3]."""
     stops = np.array([ImageColor.getrgb(stop) for stop in SCALES[layer]])
     at = np.clip(np.nan_to_num(places), 0, 1) * (len(stops) - 1)
     return (

@@ -1,4 +1,4 @@
-"""The legend of a still: what its layer shows, in words and in marks, boxes or a scale."""
+"""The legend of a still: its layer in words, and in marks, boxes or a scale."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from visualize.film.typeface import Scale
 
 @dataclass(frozen=True, slots=True)
 class Legend:
-    """The legend of a layer over a race's lanes, whose names are `names`; `most` is where the scale
-    of a count ends."""
+    """The legend of a layer over a race's lanes, whose names are `names`.
+
+    `most` is the end of a count's scale.
+    """
 
     layer: Layer
     header: Header
@@ -27,7 +29,7 @@ class Legend:
     palette: Mapping[str, str]
 
     def draw(self, image: Image.Image, left: int, right: int, top: int) -> None:
-        """Below `top`, from `left` to `right`."""
+        """Draw it below `top`, from `left` to `right`."""
         face = self.scale.face(14)
         low, high = top + self.scale.px(20), top + self.scale.px(46)  # baselines
         word = self.scale.face(15, True)
@@ -64,7 +66,7 @@ class Legend:
             x += step
 
     def _boxes(self, image: Image.Image, x: float, baseline: int) -> None:
-        """The two colours of a comparison."""
+        """Draw the two colours of a comparison."""
         face = self.scale.face(14)
         side = self.scale.px(14)
         pen = ImageDraw.Draw(image)
@@ -76,7 +78,7 @@ class Legend:
             x += side + face.length(text) + self.scale.px(30)
 
     def _scale_bar(self, image: Image.Image, left: int, baseline: int) -> None:
-        """The scale, with its numbers."""
+        """Draw the scale with its numbers."""
         face = self.scale.face(14)
         width, height = self.scale.px(300), self.scale.px(12)
         bar = colours(self.layer, np.tile(np.linspace(0, 1, width), (height, 1)))

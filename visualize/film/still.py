@@ -37,7 +37,7 @@ FOOT = 76  # the legend
 
 @dataclass(frozen=True, slots=True)
 class _Spot:
-    """Where a lane stands, and what it needs to be drawn."""
+    """The place of a lane, and what it takes to draw it."""
 
     lane: int
     xy: tuple[int, int]
@@ -47,12 +47,18 @@ class _Spot:
 
 
 class Still:
-    """Draws a recording's board at any instant of a clock ("seconds" or "passes"), with these of
-    its `lanes` (all, if None), light or dark, at `scale` times 1,344 pixels or less in width, in
-    the middle of a slide of 16:9.
+    """Draws a recording's board at any instant of a clock ("seconds" or "passes").
 
-    `size` is the slide's, `offset` the board's left upper corner on it, `board` its size; `length`
-    is the race's on either clock, `palette` the colours by name."""
+    It shows these `lanes` (all, if None), light or dark, at `scale` times 1,344 pixels or less in
+    width, in the middle of a slide of 16:9.
+
+    Attributes:
+        size: the slide's size.
+        offset: the board's upper left corner on the slide.
+        board: the board's size.
+        length: the race's length on either clock.
+        palette: the colours by name.
+    """
 
     def __init__(
         self,
@@ -124,8 +130,10 @@ class Still:
         self._drawn: dict[int, tuple[int, Image.Image]] = {}  # each lane's step that was last drawn
 
     def draw(self, t: float) -> Image.Image:
-        """RGB. `t` is on the still's clock; before the start and after the end the race stands
-        still."""
+        """Draw the board at `t` on the still's clock, in RGB.
+
+        Before the start and after the end the race stands still.
+        """
         t = min(max(t, 0.0), self.length[self._clock])
         image = self._base.copy()
         right = self.board[0] - self._px(MARGIN)
@@ -142,7 +150,7 @@ class Still:
         return slide
 
     def _furniture(self) -> Image.Image:
-        """All that does not move: the head, the lanes' names and badges, the legend."""
+        """Draw all that does not move: the head, the lanes' names and badges, the legend."""
         header = self._header
         left, right = self._px(MARGIN), self.board[0] - self._px(MARGIN)
         image = Image.new("RGB", self.board, self.palette["card"])
@@ -173,7 +181,7 @@ class Still:
         return image
 
     def _name(self, image: Image.Image, spot: _Spot) -> None:
-        """The number, the name and the badge of a lane."""
+        """Draw the number, the name and the badge of a lane."""
         x, y = spot.xy
         pen = ImageDraw.Draw(image)
         top = y - self._px(HEAD - 6)
@@ -221,7 +229,7 @@ class Still:
         return lane_badge(self._header.lanes[i].decoder, self._header.dtype)
 
     def _lane(self, spot: _Spot, now: Instant) -> Image.Image:
-        """What moves of a lane: its cells, its progress and its figures."""
+        """Draw the moving parts of a lane: its cells, its progress and its figures."""
         replay = spot.replay
         side = self._side
         image = Image.new("RGB", (side, self._panel), self.palette["card"])
@@ -269,7 +277,7 @@ class Still:
         return image
 
     def _shift(self, spot: _Spot, now: Instant) -> str:
-        """The mean shift of a lane's tests so far, as on its card."""
+        """Return the mean shift of a lane's tests so far, as on its card."""
         shift = spot.replay.shift(now)
         badge = self._badge(spot.lane)
         if badge.lossless and not shift:
@@ -282,7 +290,7 @@ class Still:
 
 
 def _places(lanes: list[LaneReplay], i: int) -> dict[str, int]:
-    """The place of a lane that finished, by either clock."""
+    """Return the place of a finished lane by either clock."""
     if lanes[i].state is not LaneState.FINISHED:
         return {}
     done = [lane for lane in lanes if lane.state is LaneState.FINISHED]

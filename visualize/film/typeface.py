@@ -1,8 +1,8 @@
-"""Text on pictures, in the faces of fonts/ alone: it is the same on every machine.
+"""Text on pictures, in the faces of fonts/ alone, so that it is the same on every machine.
 
 They have Latin, Greek, Cyrillic, Arabic, Hebrew, Devanagari, Thai, Chinese, Japanese, Korean and
 emoji; any other character is a box. Where Pillow finds FriBiDi, Raqm joins the letters of Arabic
-and Devanagari and orders what runs from right to left.
+and Devanagari and orders text that runs from right to left.
 """
 
 from __future__ import annotations
@@ -43,8 +43,7 @@ class Typeface:
         *,
         right: bool = False,
     ) -> None:
-        """Draws one line with its baseline at xy, which is its left end or, with `right`, its right
-        one."""
+        """Draw one line whose baseline begins at xy or, with `right`, ends there."""
         x, y = xy
         if right:
             x -= self.length(text)
@@ -54,7 +53,7 @@ class Typeface:
             x += font.getlength(part)
 
     def fit(self, text: str, width: float) -> str:
-        """The text, or as much of it as fits, with an ellipsis."""
+        """Return the text, or as much of it as fits, with an ellipsis."""
         if self.length(text) <= width:
             return text
         low, high = 0, len(text)
@@ -66,7 +65,7 @@ class Typeface:
         return text[:low].rstrip() + "…"
 
     def wrap(self, text: str, width: float, lines: int) -> list[str]:
-        """The text in at most so many lines, the last of them cut short if it must be."""
+        """Return the text in at most `lines` lines, the last one cut short if necessary."""
         out: list[str] = []
         words = " ".join(text.split()).split(" ")
         while words and len(out) < lines - 1:
@@ -83,7 +82,7 @@ class Typeface:
         return [*out, self.fit(" ".join(words), width)] if words else out
 
     def _runs(self, text: str) -> list[tuple[ImageFont.FreeTypeFont, str]]:
-        """The text in parts, each with the font that draws it."""
+        """Split the text into parts, each with the font that draws it."""
         names: list[str] = []
         chars = [char for char in map(_plain, unicodedata.normalize("NFC", text)) if char]
         for char in chars:
@@ -95,8 +94,11 @@ class Typeface:
 
 
 def _plain(char: str) -> str:
-    """White space as a blank; nothing of what has no shape of its own (joiners, directions,
-    variants, skin tones, controls)."""
+    """Return a character as it is drawn.
+
+    White space becomes a blank. Joiners, directions, variants, skin tones and controls have no
+    shape of their own and become nothing.
+    """
     if char.isspace():
         return " "
     if char == NON_JOINER:
@@ -107,7 +109,7 @@ def _plain(char: str) -> str:
 
 @functools.lru_cache(4096)
 def _name_of(char: str, bold: bool) -> str:
-    """The first font that knows a character; where none does, the text's own, which has a box."""
+    """Return the first font that has a character, else the text's own, which draws a box."""
     for name in (WEIGHTS[bold], *BESIDE):
         font = _font(name, 20)
         if _shape(font, char) != _shape(font, NOWHERE):
@@ -127,7 +129,7 @@ def _font(name: str, size: int) -> ImageFont.FreeTypeFont:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Lengths and typefaces of a drawing, `factor` times those that it is described in."""
+    """Lengths and typefaces of a drawing, `factor` times their nominal size."""
 
     factor: float
 

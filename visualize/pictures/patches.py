@@ -1,8 +1,8 @@
 """Patches: the pictures of single cells of a lane that races.
 
-A cell is drawn when its token is committed, and once again when what it looks like is settled: when
-its row and the one below are complete. A convolutional decoder sees little beyond that. So a cell
-travels twice at most, on a slow machine as on a fast one.
+A cell is drawn when its token is committed, and again when its look is settled: when its row and
+the one below are complete. A convolutional decoder sees little beyond that. So a cell is sent at
+most twice, on a slow machine as on a fast one.
 """
 
 from __future__ import annotations
@@ -15,8 +15,11 @@ from visualize.pictures.swatches import COLUMNS
 
 
 class LanePatches:
-    """Which cells of a lane are to be drawn. `committed`, bool [h * w], is the lane's own, which
-    changes; what is committed at first is known, and drawn elsewhere."""
+    """Keeps which cells of a lane have to be drawn.
+
+    `committed` (bool [h * w]) is the lane's own array, which changes. Cells that are committed at
+    first are known, and drawn elsewhere.
+    """
 
     def __init__(self, committed: np.ndarray, grid: tuple[int, int]) -> None:
         self._committed = committed
@@ -26,13 +29,15 @@ class LanePatches:
         self._settled = np.zeros(grid[0], bool)  # rows
 
     def due(self) -> tuple[int, ...]:
-        """The cells to be drawn, ascending."""
+        """Return the cells to draw, ascending."""
         settled = np.repeat(self._complete() & ~self._settled, self._grid[1]) & ~self._known
         return tuple(np.flatnonzero((self._committed & ~self._drawn) | settled).tolist())
 
     def take(self, cells: Sequence[int], picture: np.ndarray) -> np.ndarray:
-        """The patches uint8 [n, s, s, 3] of cells that were due, which are drawn then, from a
-        picture uint8 [H, W, 3] of all."""
+        """Return the patches uint8 [n, s, s, 3] of due cells, which then count as drawn.
+
+        They are cut from a picture uint8 [H, W, 3] of all cells.
+        """
         rows, columns = self._grid
         side = len(picture) // rows
         self._drawn[list(cells)] = True
@@ -41,13 +46,13 @@ class LanePatches:
         return patches.reshape(-1, side, side, 3)[list(cells)]
 
     def _complete(self) -> np.ndarray:
-        """Of each row whether it is complete, and the one below it."""
+        """Return for each row whether it and the row below it are complete."""
         rows = np.all(self._committed.reshape(self._grid), axis=1)
         return rows & np.append(rows[1:], True)
 
 
 def sheet_of(patches: np.ndarray) -> np.ndarray:
-    """Patches uint8 [n, s, s, 3] as one image, COLUMNS to a row, and grey where none is left."""
+    """Return patches uint8 [n, s, s, 3] as one image, COLUMNS to a row, padded with grey."""
     count, side = len(patches), patches.shape[1]
     columns = min(count, COLUMNS)
     rows = -(-count // columns)

@@ -1,4 +1,4 @@
-"""Pictures: the tokens that one is decoded from, and the file that it is sent as."""
+"""Pictures: the tokens from which one is decoded, and the file in which it is sent."""
 
 from __future__ import annotations
 
@@ -16,9 +16,12 @@ SMALL = 2**16
 
 
 def canvas(tokens: np.ndarray, grid: tuple[int, int]) -> np.ndarray:
-    """Tokens int [h, w] to decode a picture from, of which only some are known: `tokens` [h * w],
-    -1 elsewhere, at least one known. The other cells are not shown; they repeat the cell above, so
-    that the decoder's view past the edge does the cells at the edge little harm."""
+    """Return tokens int [h, w] from which a picture with unknown cells can be decoded.
+
+    `tokens` [h * w] has -1 for unknown cells; at least one is known. Unknown cells are not shown.
+    They repeat the cell above, so that the decoder's view past the edge hardly changes the cells at
+    the edge.
+    """
     width = grid[1]
     filled = tokens.tolist()
     for cell, token in enumerate(filled):
@@ -29,7 +32,7 @@ def canvas(tokens: np.ndarray, grid: tuple[int, int]) -> np.ndarray:
 
 
 def webp(pixels: np.ndarray, quality: int | None) -> bytes:
-    """A picture uint8 [H, W, 3] as a WebP file, without loss if no quality is given."""
+    """Return a picture uint8 [H, W, 3] as a WebP file, lossless if `quality` is None."""
     buffer = io.BytesIO()
     Image.fromarray(pixels).save(
         buffer, "WEBP", lossless=quality is None, quality=quality or RACING, method=2
@@ -38,7 +41,7 @@ def webp(pixels: np.ndarray, quality: int | None) -> bytes:
 
 
 def final_webp(pixels: np.ndarray) -> bytes:
-    """A picture that stays, uint8 [H, W, 3], as the page is sent it."""
+    """Return a picture that stays, uint8 [H, W, 3], as the file that the page receives."""
     if pixels[..., 0].size > SMALL:
         return webp(pixels, FINAL)
     return webp(pixels & 0xFE, None)

@@ -1,8 +1,8 @@
-"""RecordedRace: a trace and the pictures that go with it, in one file. With it a race is drawn
-again where its model is not.
+"""RecordedRace: a trace and its pictures in one file.
 
-The file is the trace's JSON object with one key more, "pictures": {"swatches": base64, "lanes":
-[base64 or null, ..]}, all WebP. It is read from anyone: see `RecordedRace.loads`.
+With it a race can be drawn where its model is not available. The file is the trace's JSON object
+with one more key, "pictures": {"swatches": base64, "lanes": [base64 or null, ..]}, all WebP. It may
+come from anyone: see `RecordedRace.loads`.
 """
 
 from __future__ import annotations
@@ -41,9 +41,12 @@ _UNREADABLE = (ValueError, OSError, SyntaxError, EOFError, MemoryError, *_BOMBS)
 
 @dataclass(frozen=True, slots=True)
 class Pictures:
-    """`swatches` is the file that visualize.pictures.swatches makes; `lanes` each lane's final
-    picture as a WebP file without loss, None where nothing was committed, or nothing was drawn for
-    lack of memory. Cells that were not committed hold nothing to be shown."""
+    """The pictures of a race.
+
+    `swatches` is the file that visualize.pictures.swatches makes. `lanes` has each lane's final
+    picture as a lossless WebP file. It is None where nothing was committed, or where there was no
+    memory to draw it. Uncommitted cells show nothing.
+    """
 
     swatches: bytes
     lanes: tuple[bytes | None, ...]
@@ -51,13 +54,13 @@ class Pictures:
 
 @dataclass(frozen=True, slots=True)
 class RecordedRace:
-    """A trace, with its pictures or without."""
+    """A trace, with or without its pictures."""
 
     trace: Trace
     pictures: Pictures | None
 
     def dumps(self) -> str:
-        """The file's text."""
+        """Return the file's text."""
         text = self.trace.dumps()
         if self.pictures is None:
             return text
@@ -70,12 +73,11 @@ class RecordedRace:
 
     @staticmethod
     def loads(text: str | bytes) -> RecordedRace:
-        """Reads a file from anyone. Raises TraceError with a message that says what is wrong with
-        it.
+        """Read a file from anyone. Raises TraceError, whose message says what is wrong with it.
 
-        What is returned can be drawn: its decoders are known here and their settings valid, and
-        every picture is a WebP file of a size that fits the grid. Sizes are checked before a pixel
-        is decoded.
+        The result can be drawn: its decoders are known here, their settings are valid, and every
+        picture is a WebP file of a size that fits the grid. Sizes are checked before a pixel is
+        decoded.
         """
         data = parse(text)
         trace = Trace.read(data)
@@ -89,9 +91,11 @@ class RecordedRace:
 def record(
     trace: Trace, model: ImageModel, drawn: Sequence[np.ndarray | None] | None = None
 ) -> RecordedRace:
-    """Draws the pictures of a trace with the model that raced, but for those of lanes that are
-    `drawn` already, uint8 [H, W, 3]. Where no memory is left to draw them, there are none of these
-    lanes. Raises TraceError if that was another model."""
+    """Draw the pictures of a trace with the model that raced.
+
+    Lanes that are `drawn` already, uint8 [H, W, 3], are not drawn again. A lane has no picture
+    where there is no memory for it. Raises TraceError if another model raced.
+    """
     header = trace.header
     if (header.model, header.grid, header.vocab_size) != (model.name, model.grid, model.vocab_size):
         raise TraceError(
@@ -113,7 +117,7 @@ def record(
 
 
 def pixels(file: bytes) -> np.ndarray:
-    """An image file of a recording as uint8 [H, W, 3]."""
+    """Return an image file of a recording as uint8 [H, W, 3]."""
     with Image.open(io.BytesIO(file), formats=["WEBP"]) as image:
         return np.asarray(image.convert("RGB"))
 
@@ -136,7 +140,7 @@ def _texts(trace: Trace) -> None:
 
 
 def _drawable(trace: Trace, lane: int) -> None:
-    """Raises TraceError where a lane cannot have been raced."""
+    """Raise TraceError where a lane cannot have been raced."""
     header, decoder = trace.header, trace.header.lanes[lane].decoder
     if header.grid[0] * header.grid[1] > MAX_CELLS:
         raise TraceError(
@@ -192,8 +196,10 @@ def _pictures(data: Any, header: Header) -> Pictures:
 
 
 def _image(text: Any, what: str, fits: Callable[[tuple[int, int]], bool]) -> bytes:
-    """The file that base64 text holds, if it is one still WebP image whose size (width, height)
-    `fits`. Opening it reads its header alone: what does not fit is never decoded."""
+    """Return the file of a base64 text, if it is one still WebP image whose size `fits`.
+
+    Opening it reads its header alone, so an image that does not fit is never decoded.
+    """
     if not isinstance(text, str):
         raise TraceError(f"{what} is damaged: it is not text.")
     try:

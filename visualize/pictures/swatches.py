@@ -1,5 +1,7 @@
-"""Swatches: what each code looks like alone, in one small image. Drafts are drawn with them, so
-that any instant of any race can be drawn without its model."""
+"""Swatches: what each code looks like alone, in one small image.
+
+Drafts are drawn with them, so that any instant of any race can be drawn without its model.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,12 @@ BATCH = 256  # codes decoded at a time: the grids of a large codebook need not a
 
 
 def swatches(pixels: Callable[[np.ndarray], np.ndarray], codes: int) -> bytes:
-    """A WebP file with code c at row c // COLUMNS, column c % COLUMNS, SIDE pixels each; unused
-    places are white.
+    """Return a WebP file of all codes, SIDE pixels each.
 
-    Each is the middle of a 3 x 3 grid of that one code, decoded by `pixels` (int [B, h, w] to uint8
-    [B, H, W, 3]) and scaled to SIDE. At most 65,504 codes: no WebP file is higher. Takes seconds,
-    so it is worth keeping.
+    Code c is at row c // COLUMNS, column c % COLUMNS; unused places are white. Each swatch is the
+    middle of a 3 x 3 grid of that one code, decoded by `pixels` (int [B, h, w] to uint8 [B, H, W,
+    3]) and scaled to SIDE. There can be at most 65,504 codes, because no WebP file is higher. It
+    takes seconds, so keep the result.
     """
     tiles = np.empty((codes, SIDE, SIDE, 3), np.uint8)
     for start in range(0, codes, BATCH):
@@ -39,9 +41,12 @@ def swatches(pixels: Callable[[np.ndarray], np.ndarray], codes: int) -> bytes:
 def fitted(
     pixels: Callable[[np.ndarray], np.ndarray], codebook: np.ndarray, grid: tuple[int, int]
 ) -> bytes:
-    """The same file where `swatches` would take minutes: each code of the codebook [V, D] in the
-    one colour that a linear map of its vector gives, by least squares from FITTED pictures of
-    random codes. Of the embedded model's colours it explains 84% of the variance."""
+    """Return the same file where `swatches` would take minutes.
+
+    Each code of the codebook [V, D] has one colour, which a linear map of its vector gives. The map
+    is fitted by least squares to FITTED pictures of random codes. It explains 84% of the variance
+    of the embedded model's colours.
+    """
     codes = np.random.default_rng(0).integers(0, len(codebook), (FITTED, *grid))
     pictures = pixels(codes)
     side = pictures.shape[1] // grid[0]
@@ -54,7 +59,7 @@ def fitted(
 
 
 def _file(tiles: np.ndarray) -> bytes:
-    """Swatches uint8 [V, SIDE, SIDE, 3] as the file that `swatches` describes."""
+    """Return swatches uint8 [V, SIDE, SIDE, 3] as the file that `swatches` describes."""
     rows = -(-len(tiles) // COLUMNS)
     sheet = np.full((rows * COLUMNS, SIDE, SIDE, 3), 255, np.uint8)
     sheet[: len(tiles)] = tiles
@@ -66,7 +71,7 @@ def _file(tiles: np.ndarray) -> bytes:
 
 
 def sheet(model: ImageModel) -> bytes:
-    """A model's swatches, drawn once and kept with the model."""
+    """Return a model's swatches, drawn once and kept with the model."""
     if model.swatches is None:
         model.swatches = (
             fitted(model.pixels, model.codebook.float().cpu().numpy(), model.grid)
