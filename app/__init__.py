@@ -1,5 +1,7 @@
-"""The page and its settings. A folder imports only those named before it: `workers`, `models`,
-`races`, `api`, `page`."""
+"""The page and its settings.
+
+A folder imports only those named before it: `workers`, `models`, `races`, `api`, `page`.
+"""
 
 import os
 import tempfile

@@ -1,5 +1,7 @@
-"""The page's settings, each from the environment variable PHOTO_FINISH_<NAME>; read and checked
-once, when the page starts."""
+"""The page's settings, each from the environment variable PHOTO_FINISH_<NAME>.
+
+They are read and checked once, when the page starts.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,7 @@ def _check_host(name: str) -> str:
 
 
 def _check_frame(site: str) -> str:
-    """A host-source of Content Security Policy (level 3, section 2.3.1), without a path."""
+    """Check a host-source of Content Security Policy (level 3, section 2.3.1), without a path."""
     scheme, _, name = site.rpartition("://")
     name, _, port = name.removeprefix("*.").partition(":")
     named = scheme in ("", "http", "https") and _HOST.fullmatch(name) and re.fullmatch(r"\d*", port)
@@ -118,8 +120,10 @@ HostNames = Annotated[tuple[HostName, ...], NoDecode, BeforeValidator(_split)]
 
 
 class AppSettings(BaseSettings):
-    """Every setting with its default and its description, which a test compares with
-    docs/hosting.md."""
+    """Every setting with its default and its description.
+
+    A test compares them with docs/hosting.md.
+    """
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True)
 
@@ -216,8 +220,11 @@ class AppSettings(BaseSettings):
 
 
 def read(environment: Mapping[str, str] = os.environ) -> AppSettings:
-    """Raises SystemExit, with a line for each variable that is unknown or has an invalid value.
-    What Kubernetes sets for a Service whose name begins as a setting's does is passed over."""
+    """Read the settings from environment variables.
+
+    Raises SystemExit, with a line for each variable that is unknown or has an invalid value. What
+    Kubernetes sets for a Service whose name begins as a setting's does is ignored.
+    """
     known = [field.upper() for field in AppSettings.model_fields]
     errors, services = [], []
     for name in sorted(environment):

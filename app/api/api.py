@@ -27,14 +27,17 @@ RACE_QUEUE: dict[str, Any] = {"concurrency_limit": None}
 
 
 def calls_at_once(pool: ModelPool) -> int:
-    """Threads for programs' races, of which each holds one: those that race, on all devices, those
-    that FairQueue lets wait, and some that it rejects in words."""
+    """Return the number of threads for programs' races, each of which holds one.
+
+    They are for the races on all devices, those that FairQueue lets wait, and some that it rejects
+    in words.
+    """
     return sum(pool.at_once.values()) + SETTINGS.queue_size + 8
 
 
 @dataclass(frozen=True)
 class Sampled:
-    """What a call says of sampling; None: as the model has it."""
+    """The sampling that a call asks for; None is the model's own value."""
 
     guidance: float | None
     guided_tokens: int | None
@@ -50,12 +53,12 @@ class Api:
         self._races = races
 
     def calls(self) -> dict[str, Callable[..., Iterator[dict]]]:
-        """By name; nothing can be filled in where no model of the page does."""
+        """Return the calls by name; `fill_in` only where a model of the page fills in."""
         calls = {"race": self.race}
         return calls | {"fill_in": self.fill_in} if self._races.pool.fillable() else calls
 
     def mount(self) -> None:
-        """Adds them to the gr.Blocks being built."""
+        """Add the calls to the gr.Blocks that is being built."""
         for name, call in self.calls().items():
             gr.api(call, api_name=name, **RACE_QUEUE)
 
@@ -166,7 +169,7 @@ class Api:
             yield with_recording(result, live.recording, pictures, trace)
 
     def _sampling(self, model: Any, sampling: Sampled) -> dict[str, Any]:
-        """Its values by their fields' names: the model's own, but for those that are sent."""
+        """Return sampling values by their fields' names: the call's, else the model's own."""
         card = self._races.pool.find(model) or self._races.default
         fields = {each.name: field for field, each in SAMPLING_KNOBS.items()}
         sent = {name: value for name, value in vars(sampling).items() if value is not None}

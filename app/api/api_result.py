@@ -1,5 +1,7 @@
-"""What the API's calls return, with a description of each field: docs/api.md, and the schema that
-an MCP client is given."""
+"""The results of the API's calls, with a description of each field.
+
+docs/api.md and the schema for MCP clients have these descriptions.
+"""
 
 from __future__ import annotations
 
@@ -79,8 +81,7 @@ class RaceResult(BaseModel):
 
 
 def results_table(board: Snapshot) -> dict[str, Any]:
-    """A RaceResult of a snapshot of the board. Places and speed-ups are None until they are
-    known."""
+    """Return a RaceResult of a snapshot; places and speed-ups are None until they are known."""
     snapshot = board.wire()
     rows = [
         {name: lane[field] for name, field in _SHOWN.items()}
@@ -99,7 +100,7 @@ def results_table(board: Snapshot) -> dict[str, Any]:
 def with_recording(
     result: dict[str, Any], recording: RecordedRace, pictures: bool, trace: bool
 ) -> dict[str, Any]:
-    """A RaceResult with what is known once the race is over."""
+    """Return a RaceResult with what is known once the race is over."""
     drawn = recording.pictures.lanes if pictures and recording.pictures else ()
     lanes = [
         lane | {"codes": recording.trace.tokens(i).tolist()}

@@ -1,4 +1,4 @@
-"""What is said of a call that is not as it should be: sentences, of which none repeats a value."""
+"""Messages about calls that are wrong. No message repeats a value."""
 
 from __future__ import annotations
 
@@ -19,8 +19,11 @@ WRONG_VALUE = "A value is not of the kind that this call takes."
 
 
 def complete(call: BlockFunction, values: list[Any]) -> list[Any]:
-    """The values of a call, and the defaults of those that it leaves out. Raises gr.Error where
-    others are missing, or more are sent to a public call than it takes."""
+    """Return the values of a call, with the defaults of those that it leaves out.
+
+    Raises gr.Error where values without a default are missing, or where a public call gets too
+    many.
+    """
     if call.api_visibility != "public":
         if len(values) < len(call.inputs):
             words = f"This call takes {len(call.inputs)} values, not {len(values)}."
@@ -33,7 +36,7 @@ def complete(call: BlockFunction, values: list[Any]) -> list[Any]:
 
 
 def _fields(call: BlockFunction) -> list[tuple[str, bool, Any, Any]]:
-    """Name, whether there is a default, the default, and the type."""
+    """Return name, whether there is a default, the default, and the type of each value."""
     return get_function_params(call.fn)  # type: ignore[arg-type]
 
 
@@ -43,8 +46,10 @@ def _takes(call: BlockFunction) -> str:
 
 
 class UnknownCall(Route):
-    """Answers whoever asks for the end of a call that there is not, where gradio would begin an
-    answer and break it off. `path` has its `event_id`."""
+    """Answers requests for the end of a call that does not exist.
+
+    Gradio would begin an answer and break it off. `path` has the call's `event_id`.
+    """
 
     def __init__(self, path: str, blocks: gr.Blocks) -> None:
         super().__init__(path, _no_such_call)
@@ -65,7 +70,7 @@ async def _no_such_call(_: Request) -> JSONResponse:
 
 
 class CallErrors:
-    """Handlers of FastAPI for calls by a wrong name, with wrong fields, or without any."""
+    """FastAPI's handlers for calls with a wrong name, wrong fields, or no fields."""
 
     def __init__(self, blocks: gr.Blocks) -> None:
         self._blocks = blocks
@@ -75,7 +80,7 @@ class CallErrors:
         return {**of_call, RequestValidationError: _reject_body}
 
     async def _reject_call(self, request: Request, error: Exception) -> JSONResponse:
-        """Gradio raises these where it looks a call up, and where it puts fields in order."""
+        """Answer the exceptions that Gradio raises when it looks a call up or sorts its fields."""
         name = request.path_params.get("api_name")
         if name is None:
             raise error

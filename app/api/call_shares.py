@@ -1,6 +1,8 @@
-"""What one address may have of gradio's queues of calls. Gradio bounds the calls of all together,
-takes them as they come, and keeps the answers of two thousand sessions until they are read, if
-anybody ever reads them."""
+"""The share of one address in gradio's queues of calls.
+
+Gradio limits the calls of all addresses together, takes them in order, and keeps the answers of two
+thousand sessions until they are read, if ever.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +23,11 @@ Pushed = tuple[bool, Any, Any]
 
 
 class CallShares:
-    """`push` stands in for the queue's own. Addresses take turns in what waits for a function, none
-    has all places, and when one calls again, what it has not read for UNREAD_SECONDS is
-    forgotten."""
+    """`push` replaces the queue's own.
+
+    Addresses take turns for a function, and none gets all places. When an address calls again,
+    answers that it has not read for UNREAD_SECONDS are forgotten.
+    """
 
     def __init__(self, queue: Queue) -> None:
         self._queue, self._push = queue, queue.push
@@ -72,8 +76,10 @@ class CallShares:
 
 
 def _take_turn(event: Event, waiting: list[Event]) -> None:
-    """Moves the last of those that wait before the first that has had more turns: each address has
-    one in every round."""
+    """Move the last waiting call before the first one whose address has had more turns.
+
+    Each address then has one turn in every round.
+    """
     if waiting[-1:] != [event]:  # it does not wait any more
         return
     turns = Counter[str]()

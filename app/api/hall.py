@@ -1,6 +1,9 @@
-"""Prompts from the hall. A stage opens a hall and shows its code; a phone that has the link
-proposes one prompt at a time, and the speaker picks. It is closed until the speaker opens it, and
-ends with the stage. Prompts are in memory alone, and nobody but the stage reads them."""
+"""Prompts from the hall.
+
+A stage opens a hall and shows its code. A phone that has the link proposes one prompt at a time,
+and the speaker picks. The hall is closed until the speaker opens it, and ends with the stage.
+Prompts are kept in memory alone, and nobody but the stage reads them.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ FULL_HALL = "The speaker has enough prompts to choose from. Try again in a momen
 
 
 def _one_line(text: str) -> str:
-    """A text whose every space, and every sign that nobody sees, is one space."""
+    """Return a text on one line: each space and each invisible character becomes one space."""
     words = "".join(sign if sign.isprintable() else " " for sign in text).split()
     if not words:
         raise ValueError("there is nothing in it")
@@ -25,7 +28,7 @@ def _one_line(text: str) -> str:
 
 
 class Proposal(BaseModel):
-    """A phone's prompt, which replaces the one that it proposed before."""
+    """A phone's prompt; it replaces the one that the phone proposed before."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
@@ -35,7 +38,7 @@ class Proposal(BaseModel):
 
 
 class Open(BaseModel):
-    """A stage's word that its hall is open, or closed."""
+    """A stage's message that its hall is open, or closed."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
@@ -43,7 +46,7 @@ class Open(BaseModel):
 
 
 class Taken(BaseModel):
-    """A stage's word that a prompt was picked, and waits no longer."""
+    """A stage's message that a prompt was picked and no longer waits."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
@@ -52,25 +55,25 @@ class Taken(BaseModel):
 
 @dataclass
 class Hall:
-    """The prompts that wait, by the phone that proposed them: the number of each and its text."""
+    """The waiting prompts, by the phones that proposed them: the number and the text of each."""
 
     code: str
     prompts: dict[str, tuple[int, str]] = field(default_factory=dict)
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def add(self, phone: str, prompt: str) -> bool:
-        """Return whether there is room for a phone's prompt, which then waits."""
+        """Add a phone's prompt; return whether there is room for it."""
         if phone not in self.prompts and len(self.prompts) >= PROPOSED:
             return False
         self.prompts[phone] = (next(self.numbers), prompt)
         return True
 
     def take(self, number: int) -> None:
-        """Drops the prompt of this number, if it still waits."""
+        """Remove the prompt of this number, if it still waits."""
         self.prompts = {phone: one for phone, one in self.prompts.items() if one[0] != number}
 
     def told(self) -> dict[str, Any]:
-        """Return what the stage hears: the code, and what waits, the oldest first."""
+        """Return the stage's message: the code and the waiting prompts, the oldest first."""
         waiting = sorted(self.prompts.values())
         listed = [{"number": number, "text": text} for number, text in waiting]
         return {"code": self.code, "prompts": listed}

@@ -1,4 +1,4 @@
-"""The calls for programs as tools of the Model Context Protocol, by the server of package `mcp`."""
+"""The calls for programs as tools of the Model Context Protocol, by the package `mcp`."""
 
 from __future__ import annotations
 
@@ -34,9 +34,12 @@ log = logging.getLogger(__name__)
 
 
 class McpServer:
-    """An ASGI app that answers each request by itself, without sessions. `calls` are the tools by
-    name: generators of results, of which the last one counts, closed when the client hangs up. At
-    most `threads` of them run at a time. It can be served once."""
+    """An ASGI app that answers each request by itself, without sessions.
+
+    `calls` are the tools by name. Each is a generator of results, of which the last one counts; it
+    is closed when the client hangs up. At most `threads` of them run at a time. The app can be
+    served once.
+    """
 
     def __init__(self, calls: Mapping[str, Call], threads: int) -> None:
         # Tools of several Spaces may stand beside one another.
@@ -58,8 +61,10 @@ class McpServer:
         await self._manager.handle_request(scope, receive, send)
 
     def routes(self) -> list[Route]:
-        """With and without a slash at the end: not every client follows a redirect. The schema is
-        what the hub asks a Space for."""
+        """Return the routes, with and without a slash at the end, and that of the schema.
+
+        Not every client follows a redirect. The hub asks a Space for the schema.
+        """
         return [
             Route(PATH, self, methods=["POST"]),
             Route(f"{PATH}/", self, methods=["POST"]),
@@ -81,8 +86,10 @@ class McpServer:
     async def _call_tool(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[list[TextContent], dict[str, Any]]:
-        """The result as text and as structured content. What it raises is answered as an error with
-        the exception's message."""
+        """Return a tool's result as text and as structured content.
+
+        An exception is answered as an error with its message.
+        """
         if name not in self._calls:
             raise ValueError(f"There is no such tool; there are {', '.join(self._calls)}.")
         client = gr.Request(self._server.request_context.request)
@@ -106,7 +113,7 @@ class McpServer:
         return await anyio.to_thread.run_sync(work, *values, limiter=self._threads)
 
     async def _report(self, step: int, result: Mapping[str, Any]) -> None:
-        """Tells a client that wants to know that its call goes on."""
+        """Tell a client that asks for progress that its call goes on."""
         context = self._server.request_context
         if context.meta and context.meta.progressToken is not None:
             await context.session.send_progress_notification(
@@ -141,7 +148,7 @@ def _tool(name: str, call: Call) -> Tool:
 
 
 def _read_docstring(text: str) -> tuple[str, dict[str, str]]:
-    """What a call does and returns, and the descriptions of its parameters by name."""
+    """Return what a call does and returns, and the descriptions of its parameters by name."""
     does, _, rest = text.partition("Parameters:\n")
     listed, returns, what = rest.partition("Returns:")
     found = re.findall(r"^ {4}(\w+): (.+(?:\n {8}.+)*)", listed, re.MULTILINE)

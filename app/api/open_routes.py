@@ -1,6 +1,8 @@
-"""What of Gradio the page's server has: the routes that the page, `gradio_client` and curl use.
-Gradio has others, that write what a visitor typed to the disk, record, edit code by prompts or send
-on what is elsewhere; one that a later Gradio adds is shut until it is named here."""
+"""The part of Gradio that the page's server has: what the page, `gradio_client` and curl use.
+
+Gradio has other routes, which write what a visitor typed to the disk, record, edit code by prompts,
+or forward what is elsewhere. A route that a later Gradio adds is closed until it is named here.
+"""
 
 from __future__ import annotations
 
@@ -51,8 +53,10 @@ WRITTEN = (
 
 
 class OpenRoutes:
-    """ASGI middleware: a request that is neither for one of the page's `own` routes nor for one of
-    READ and WRITTEN is answered with 404."""
+    """ASGI middleware that answers other routes with 404.
+
+    A request has to be for one of the page's `own` routes, or for one of READ and WRITTEN.
+    """
 
     def __init__(self, app: Any, own: Sequence[Route]) -> None:
         self._app, self._own = app, own

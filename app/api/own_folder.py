@@ -1,4 +1,4 @@
-"""The folder of the files that visitors bring and make."""
+"""The folder of the files that visitors upload and make."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ _made: dict[int, str] = {}  # by process: one that is forked from the page's, fo
 
 
 def have_own_folder() -> None:
-    """Has gradio put files into a folder that only this process's user can read, and that goes with
-    the process, unless the host names one. Gradio's usual folder is everybody's: where another user
-    made it, nothing can be written there. An upload that breaks off leaves nothing in it."""
+    """Give gradio a folder that only this process's user can read, unless the host names one.
+
+    It is removed with the process. Gradio's usual folder is shared by all users: where another user
+    made it, nothing can be written there. An upload that breaks off leaves nothing in it.
+    """
     route_utils.GradioMultiPartParser = Uploads  # type: ignore[misc]
     if not os.environ.get(NAME):
         folder = _made[os.getpid()] = os.environ[NAME] = tempfile.mkdtemp(prefix="photo-finish-")
@@ -29,8 +31,8 @@ def have_own_folder() -> None:
 class Uploads(route_utils.GradioMultiPartParser):
     """Gradio's reader of an upload, which removes its files where the upload fails.
 
-    Gradio's own keeps them but where the form itself is malformed: so each connection that ended in
-    the middle left up to the largest trace behind.
+    Gradio's own removes them only where the form itself is malformed, so that each connection that
+    ended in the middle left up to the largest trace behind.
     """
 
     async def parse(self) -> FormData:
@@ -45,8 +47,7 @@ class Uploads(route_utils.GradioMultiPartParser):
 
 
 def end_at_once(number: int, _: object) -> None:
-    """A handler of signals: ends the program as one that nobody handles does, without waiting for
-    races, but without the folder."""
+    """End the program at a signal, without waiting for races; remove the folder first."""
     _remove()
     os._exit(128 + number)
 

@@ -1,5 +1,7 @@
-"""PageBlocks: gr.Blocks whose server also has files of its own, compression, limits and MCP,
-whether it is launched or mounted into another app."""
+"""PageBlocks: gr.Blocks whose server also has its own files, compression, limits and MCP.
+
+It has them whether it is launched or mounted into another app.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,10 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class PageFile:
-    """A text that the page fetches. Its path names its contents, so a browser keeps it for good."""
+    """A text that the page fetches.
+
+    Its path contains a hash of its contents, so a browser may keep it for ever.
+    """
 
     name: str
     text: str
@@ -50,7 +55,7 @@ class PageFile:
 
     @cached_property
     def path(self) -> str:
-        """On the page's server."""
+        """Its path on the page's server."""
         return f"/files/{hashlib.sha256(self.text.encode()).hexdigest()[:16]}/{self.name}"
 
     def route(self) -> Route:
@@ -61,8 +66,10 @@ class PageFile:
 
 
 class PageBlocks(gr.Blocks):
-    """`routes`, and `calls` as MCP tools, of which `at_once` run at a time, are served once it is
-    launched, or mounted with `extensions`."""
+    """Serves `routes`, and `calls` as MCP tools, of which `at_once` run at a time.
+
+    They are served once it is launched, or mounted with `extensions`.
+    """
 
     def __init__(
         self, *, routes: Sequence[Route], calls: Mapping[str, Call], at_once: int, **options: Any
@@ -73,7 +80,7 @@ class PageBlocks(gr.Blocks):
         self.max_threads = at_once + 40  # a waiting call holds a thread
 
     def extensions(self) -> dict[str, Any]:
-        """What gradio calls app_kwargs. It writes into this dict: each server needs its own."""
+        """Return gradio's app_kwargs; gradio changes the dict, so each server needs its own."""
         mcp = McpServer(self._calls, self._at_once)
         unknown = [UnknownCall(f"/gradio_api/call/{call}", self) for call in CALLS]
         own = [*self._routes, *unknown, *mcp.routes()]
@@ -125,7 +132,7 @@ class PageBlocks(gr.Blocks):
             raise gr.Error(WRONG_VALUE, print_exception=False) from None
 
     async def process_api(self, block_fn: Any, *args: Any, **options: Any) -> dict[str, Any]:
-        """Gradio prints what an exception says, and that may be what a visitor typed."""
+        """Process a call without printing an exception's message, which may repeat typed text."""
         try:
             return await super().process_api(block_fn, *args, **options)
         except gr.Error as error:
@@ -141,8 +148,11 @@ class PageBlocks(gr.Blocks):
 
 @contextlib.contextmanager
 def _without_proxies() -> Iterator[None]:
-    """Gradio's launch asks its own server to start the queue, by a client that obeys HTTP_PROXY.
-    What is downloaded later goes by the proxies again."""
+    """Bypass HTTP proxies within a `with` block.
+
+    Gradio's launch asks its own server to start the queue, by a client that obeys HTTP_PROXY. Later
+    downloads use the proxies again.
+    """
     before = os.environ.get("no_proxy")
     os.environ["no_proxy"] = "*"
     try:

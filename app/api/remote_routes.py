@@ -1,5 +1,8 @@
-"""Where a stage gets a code, hears its phones' turns and its hall's prompts, and says so; and the
-pages of phones, with what they send."""
+"""The routes of remotes.
+
+By these a stage gets a code, hears its phones' turns and its hall's prompts, and confirms them.
+Phones get their pages, and send their presses and prompts.
+"""
 
 from __future__ import annotations
 
@@ -30,14 +33,14 @@ Body = TypeVar("Body", bound=BaseModel)
 
 
 class Refused(Exception):
-    """A request that is answered with a sentence."""
+    """A request is answered with a sentence."""
 
     def __init__(self, status: int, why: str) -> None:
         self.answer = JSONResponse({"error": why}, status)
 
 
 async def _read(request: Request, kind: type[Body]) -> Body:
-    """The body of a request. Raises Refused."""
+    """Return the body of a request. Raises Refused."""
     try:
         return kind.model_validate_json(await request.body())
     except ValidationError as error:
@@ -50,7 +53,7 @@ def remote_routes(remotes: Remotes) -> list[Route]:
     )
 
     def stage_of(request: Request) -> Stage:
-        """The stage whose key the address has. Raises Refused."""
+        """Return the stage whose key the address has. Raises Refused."""
         if stage := remotes.of_key(request.path_params["key"]):
             return stage
         raise Refused(404, GONE)

@@ -1,11 +1,13 @@
-"""Next and back from a phone. A stage asks for a code and shows it; a phone that opens the link
-with the code turns the stage's chapters, and can do nothing else. Codes are in memory alone, with
-the address that asked and names that phones made up, and end with the stage.
+"""Next and back from a phone.
 
-A turn is numbered, and sent until the stage says that it has heard it; a press is answered with 200
-only then. A proxy may cut a connection, or answer in the server's place. The phone then sends the
-press again, and the server sends the turn again, each with its old number, so that neither counts
-twice."""
+A stage asks for a code and shows it. A phone that opens the link with the code turns the stage's
+chapters, and can do nothing else. Codes are kept in memory alone, with the address that asked for
+them and names that phones made up, and end with the stage.
+
+A turn is numbered, and sent until the stage confirms it. A press is answered with 200 only then. A
+proxy may cut a connection, or answer in the server's place. The phone then sends the press again,
+and the server sends the turn again, each with its old number, so that neither counts twice.
+"""
 
 from __future__ import annotations
 
@@ -40,8 +42,10 @@ TOO_OFTEN = "Too many wrong codes came from this address: try again in a minute.
 
 
 class Press(BaseModel):
-    """A phone's: to the next chapter, to the one before, or none, which asks for the stage. The
-    phone's `number` grows with each press."""
+    """A phone's press: the next chapter, the previous one, or neither, which asks for the stage.
+
+    The phone's `number` grows with each press.
+    """
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
@@ -52,7 +56,7 @@ class Press(BaseModel):
 
 
 class Heard(BaseModel):
-    """A stage's word that it has heard the turns up to this one."""
+    """A stage's confirmation of the turns up to this one."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
@@ -61,7 +65,10 @@ class Heard(BaseModel):
 
 @dataclass
 class Turn:
-    """What a press asks of a stage. `heard` is true once the stage says so, false if it did not."""
+    """A press as a stage's turn.
+
+    `heard` becomes true once the stage confirms it, and false if it did not.
+    """
 
     number: int  # of the stage's turns
     press: int  # the phone's number
@@ -71,7 +78,7 @@ class Turn:
 
 @dataclass
 class Stage:
-    """A stage with a code; `key` is the secret by which it alone hears the turns."""
+    """A stage with a code; it alone hears the turns, by its secret `key`."""
 
     code: str
     key: str
@@ -87,7 +94,7 @@ class Stage:
 
 
 class Remotes:
-    """The stages that have a code. All is called from the server's loop."""
+    """The stages that have a code. All methods are called from the server's loop."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -95,7 +102,7 @@ class Remotes:
         self._wrong: dict[tuple[str, str], list[float]] = {}  # by what was asked and address, when
 
     def open(self, address: str) -> Stage | None:
-        """A stage with a new code; None where there are too many."""
+        """Return a stage with a new code, or None where there are too many."""
         self._forget()
         own = sum(stage.address == address for stage in self._stages.values())
         if len(self._stages) >= STAGES or own >= OWN_STAGES:
@@ -114,9 +121,11 @@ class Remotes:
         return next((s for s in stages if same(s.key.encode(), key.encode())), None)
 
     async def listen(self, stage: Stage) -> AsyncIterator[str]:
-        """Yield a stage's turns as server-sent events, until its code ends or somebody else
-        listens: a stage whose connection was cut listens anew, and is told what it has not said to
-        have heard."""
+        """Yield a stage's turns as server-sent events, until its code ends or it listens again.
+
+        A stage whose connection was cut listens again, and gets the turns that it has not
+        confirmed.
+        """
         stage.news.set()
         stage.news = news = asyncio.Event()
         sent, told = 0, (not_open := {"code": "", "prompts": []})
@@ -144,17 +153,17 @@ class Remotes:
             stage.seen = self._clock()
 
     def heard(self, stage: Stage, number: int) -> None:
-        """Counts the turns up to this one as heard."""
+        """Count the turns up to this one as heard."""
         for turn in stage.waiting:
             if turn.number <= number:
                 turn.heard.set_result(True)
         stage.waiting = [turn for turn in stage.waiting if turn.number > number]
 
     async def press(self, press: Press, address: str) -> tuple[int, str]:
-        """Hands a press to its stage, and waits until it is heard.
+        """Pass a press to its stage, and wait until it is heard.
 
         Returns:
-            A status of HTTP and, where it is no 200, why.
+            A status of HTTP and, where it is not 200, the reason.
         """
         self._forget()
         stage = self._stages.get(press.code)
@@ -184,8 +193,10 @@ class Remotes:
         return (200, "") if turn.heard.result() else (504, NOT_HEARD)
 
     def open_hall(self, stage: Stage, is_open: bool) -> str:
-        """Open a stage's hall, or close it, which drops its prompts. Return its code, empty of a
-        closed one."""
+        """Open a stage's hall and return its code, or close it and return "".
+
+        Closing drops its prompts.
+        """
         if not is_open:
             stage.hall = None
         elif stage.hall is None:
@@ -195,16 +206,16 @@ class Remotes:
         return stage.hall.code if stage.hall else ""
 
     def take(self, stage: Stage, number: int) -> None:
-        """A prompt of the stage's hall was picked."""
+        """Note that a prompt of the stage's hall was picked."""
         if stage.hall:
             stage.hall.take(number)
             stage.news.set()
 
     def propose(self, proposal: Proposal, address: str) -> tuple[int, str]:
-        """Hand a phone's prompt to the stage whose hall it is in.
+        """Pass a phone's prompt to the stage whose hall it is in.
 
         Returns:
-            A status of HTTP and, where it is no 200, why.
+            A status of HTTP and, where it is not 200, the reason.
         """
         self._forget()
         if self._has_guessed("hall", address):
@@ -225,7 +236,7 @@ class Remotes:
         self._wrong.setdefault((kind, address), []).append(self._clock())
 
     def _forget(self) -> None:
-        """Drops codes that have ended, and wrong ones of a while ago."""
+        """Drop codes that have ended, and wrong guesses of a while ago."""
         now = self._clock()
         self._stages = {
             code: stage

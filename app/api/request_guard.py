@@ -1,4 +1,4 @@
-"""ASGI middleware in front of all that the page's server answers."""
+"""ASGI middleware in front of everything that the page's server answers."""
 
 from __future__ import annotations
 
@@ -46,13 +46,16 @@ log = logging.getLogger(__name__)
 
 
 class _RejectedError(Exception):
-    """Ends what reads a request that has been answered already."""
+    """Ends the reading of a request that has been answered already."""
 
 
 class RequestGuard:
-    """Rejects bodies that are too large, whether or not they declare their length, that do not come
-    whole, and too many at once of one address; and adds HEADERS. An exception that nothing else
-    caught is logged without its message, which may hold what a visitor typed."""
+    """Rejects bad bodies and adds HEADERS.
+
+    It rejects bodies that are too large, whether or not they declare their length, that do not
+    arrive completely, and too many at once from one address. An exception that nothing else caught
+    is logged without its message, which may contain what a visitor typed.
+    """
 
     def __init__(self, app: Any) -> None:
         self._app = app
@@ -141,8 +144,11 @@ def words_of(error: BaseException) -> str:
 
 
 def without_message(error: BaseException) -> str:
-    """An exception for the log: its class, of an OSError what went wrong in the system's words, and
-    where it was raised."""
+    """Return an exception for the log, without its message.
+
+    It has the exception's class, for an OSError the system's words for what went wrong, and where
+    it was raised.
+    """
     what = type(error).__name__
     if isinstance(error, OSError) and error.errno is not None:
         what += f" {error.errno} ({os.strerror(error.errno)})"

@@ -1,5 +1,7 @@
-"""Connections that never say what they want. uvicorn waits for the rest of a request's head without
-end, and has no setting for it."""
+"""Closes connections that never say what they want.
+
+uvicorn waits for the rest of a request's head without end, and has no setting for it.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,11 @@ HEAD_SECONDS = 30.0
 
 
 def with_deadline(protocol: Any) -> Any:
-    """A class of uvicorn's HTTP protocols that closes a connection on which no request's head is
-    whole HEAD_SECONDS after it was made, or after a head began."""
+    """Return a class of uvicorn's HTTP protocols with a deadline for a request's head.
+
+    It closes a connection without a complete head HEAD_SECONDS after it was made, or after a head
+    began.
+    """
 
     class TimedProtocol(protocol):
         _deadline: asyncio.TimerHandle | None = None

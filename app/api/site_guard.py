@@ -1,8 +1,8 @@
 """ASGI middleware that answers this page's own pages and programs, and no other site's.
 
-A page that a visitor opens elsewhere can send requests to this server from the visitor's browser:
-across sites, or, where its name suddenly leads to this machine (DNS rebinding), as if they were its
-own. The first name their site in Origin, the second in Host.
+A page that a visitor opens elsewhere can send requests to this server from the visitor's browser.
+It can do so across sites or, where its name suddenly leads to this machine (DNS rebinding), as if
+they were its own. The first kind of request names its site in Origin, the second in Host.
 """
 
 from __future__ import annotations
@@ -29,8 +29,10 @@ OTHER_SITE = f"This page does not answer to another site's page.{NAMED}"
 
 
 def names_of(environment: Mapping[str, str] = os.environ) -> frozenset[str]:
-    """The names that the page is known to be served under, and the sites whose pages may call it:
-    the machine's own, those of a Space and of the setting, which a proxy passes on."""
+    """Return the names under which the page is served, and the sites whose pages may call it.
+
+    They are the machine's own, and those of a Space and of the setting, which a proxy passes on.
+    """
     names = [*LOOPBACK, socket.gethostname(), environment.get("GRADIO_SERVER_NAME", "")]
     if "SPACE_ID" in environment:  # with a domain of its own it has several
         names += [HUB, *environment.get("SPACE_HOST", "").split(",")]
@@ -40,8 +42,11 @@ def names_of(environment: Mapping[str, str] = os.environ) -> frozenset[str]:
 def frame_policy(
     frames: Collection[str] = SETTINGS.frames, environment: Mapping[str, str] = os.environ
 ) -> str:
-    """The part of Content Security Policy that says who may show the page in a frame: its own site,
-    a Space's hub, and those of the setting; empty where any page may."""
+    """Return the part of Content Security Policy that says who may show the page in a frame.
+
+    These are its own site, a Space's hub, and the sites of the setting. It is empty where any page
+    may.
+    """
     if ANY_PAGE in frames:
         return ""
     hub = [f"https://{HUB}"] if "SPACE_ID" in environment else []
@@ -49,8 +54,10 @@ def frame_policy(
 
 
 class SiteGuard:
-    """Rejects requests under a name that is none of `names`, and from pages of other sites.
-    An address of numbers is nobody's name, and a request without Origin is no other page's."""
+    """Rejects requests under a name that is not one of `names`, and from pages of other sites.
+
+    An address of numbers needs no name, and a request without Origin comes from no other page.
+    """
 
     def __init__(self, app: Any, names: Collection[str]) -> None:
         self._app, self._names = app, names
@@ -72,7 +79,7 @@ class SiteGuard:
 
 
 def _hostname(url: str) -> str:
-    """In lower case, without a port; empty where there is none, as in the Origin "null"."""
+    """Return a URL's host in lower case without a port; "" without one, as in Origin "null"."""
     try:
         return (urlsplit(url).hostname or "").rstrip(".")
     except ValueError:

@@ -1,4 +1,4 @@
-"""Who a request comes from."""
+"""Where a request comes from."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from starlette.requests import Request
 
 
 def session_of(client: gr.Request) -> str:
-    """The visitor's session, one a page that is open; empty for a request without one."""
+    """Return the visitor's session, one for each open page; "" for a request without one."""
     return client.session_hash or ""
 
 
 def address(client: gr.Request | Request) -> str:
-    """The visitor's address, behind the proxies that FORWARDED_ALLOW_IPS names."""
+    """Return the visitor's address, beyond the proxies that FORWARDED_ALLOW_IPS names."""
     host = getattr(client, "client", None)
     return network_of(host.host) if host else ""
 
 
 @functools.lru_cache(4096)
 def network_of(host: str) -> str:
-    """An address; of IPv6 the network of 64 bits, all of whose addresses are one customer's."""
+    """Return an address, or for IPv6 its network of 64 bits, which belongs to one customer."""
     try:
         number = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:

@@ -1,4 +1,4 @@
-"""Loading models in the background, and warming them up."""
+"""Loads models in the background and warms them up."""
 
 from __future__ import annotations
 
@@ -53,8 +53,10 @@ class ModelLoader:
             return future
 
     def wait(self, seconds: float) -> ImageModel | None:
-        """The model, or None if it takes longer. Raises what its loading raised; the next call
-        loads it again."""
+        """Return the model, or None if it takes longer.
+
+        Raises what its loading raised; the next call loads it again.
+        """
         future = self.start()
         if not futures.wait([future], seconds).done:
             return None
@@ -75,14 +77,14 @@ class ModelLoader:
 
 
 def free_memory() -> None:
-    """Frees the memory of a public model that is no longer referred to."""
+    """Free the memory of a public model that is no longer referred to."""
     gc.collect()
     if torch.cuda.is_initialized():
         torch.cuda.empty_cache()
 
 
 def load_public(name: str, report: Report) -> ImageModel:
-    """A public model, from the hub or its cache, warm. Raises ModelError."""
+    """Load a public model from the hub or its cache, and warm it up. Raises ModelError."""
     drafter = name in SETTINGS.drafters
     model = load(
         name,
@@ -100,7 +102,7 @@ def load_public(name: str, report: Report) -> ImageModel:
 
 
 def download_public(name: str, report: Report) -> ModelCard:
-    """Downloads a public model's files. Raises ModelError."""
+    """Download a public model's files. Raises ModelError."""
     from engine.models.supply.hub import fetch_all
 
     card = CARDS[name]
@@ -109,13 +111,15 @@ def download_public(name: str, report: Report) -> ModelCard:
 
 
 def load_embedded() -> ImageModel:
-    """The model that ships with the repository, always on the CPU: it is small enough."""
+    """Load the model that comes with the repository, always on the CPU: it is small enough."""
     return warm_up(load("embedded"))
 
 
 def warm_up(model: ImageModel) -> ImageModel:
-    """Runs a few steps of every lane, and decodes pictures, on the thread that will race: the first
-    time takes longer."""
+    """Run a few steps of every lane, and decode pictures, on the thread that will race.
+
+    The first time takes longer.
+    """
     return device_thread(model.device).submit(_warm_up, model).result()
 
 

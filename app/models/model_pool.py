@@ -1,7 +1,7 @@
 """ModelPool: the models on the page, whether each can race here, and the weights in memory.
 
-The page's own model always stays in main memory. Of the public models one at a time is loaded and
-warm; another is loaded when a race needs it, after the first has been freed.
+The page's own model always stays in main memory. One public model at a time is loaded and warm.
+Another one is loaded when a race needs it, after the first has been freed.
 """
 
 from __future__ import annotations
@@ -68,8 +68,11 @@ class Device(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Availability:
-    """Whether a model can race on this machine; if not, the reason as a sentence, and in two or
-    three words. `note`: what else there is to know before one races on it, as sentences."""
+    """Whether a model can race on this machine.
+
+    If not, it has the reason as a sentence, and in two or three words. `note` are sentences on what
+    else to know before a race.
+    """
 
     reason: str = ""
     short_reason: str = ""
@@ -81,7 +84,10 @@ class Availability:
 
 
 class ModelPool:
-    """`loader` loads the page's own model, whose card is `own`; `load` loads the public ones."""
+    """The models of the page.
+
+    `loader` loads the page's own model, whose card is `own`; `load` loads the public ones.
+    """
 
     def __init__(
         self,
@@ -103,15 +109,15 @@ class ModelPool:
 
     @property
     def cards(self) -> list[ModelCard]:
-        """Every model, the page's own first."""
+        """Return every model's card, the page's own first."""
         return list(self._models)
 
     def find(self, name: Any) -> ModelCard | None:
-        """The card of a model by whatever a browser sent as its name."""
+        """Return the card of a model by whatever a browser sent as its name, or None."""
         return next((card for card in self.cards if card.name == name), None)
 
     def card(self, name: str) -> ModelCard:
-        """Raises SettingError for a model that is not on the page."""
+        """Return a model's card. Raises SettingError for a model that is not on the page."""
         if card := self.find(name):
             return card
         names = ", ".join(card.name for card in self.cards)
@@ -125,7 +131,7 @@ class ModelPool:
         return here
 
     def require(self, name: str) -> ModelCard:
-        """The card of a model that can race here. Raises SettingError for any other."""
+        """Return the card of a model that can race here. Raises SettingError for any other."""
         card, here = self.card(name), self.availability(name)
         if not here.available:
             raise SettingError(f"{card.title} cannot race here: {here.reason}")
@@ -133,8 +139,10 @@ class ModelPool:
 
     @cached_property
     def opening(self) -> tuple[ModelCard, str]:
-        """The model that the page opens with, and in a sentence why it is this one; empty where
-        the settings name it."""
+        """Return the model with which the page opens, and a sentence with the reason.
+
+        The sentence is empty where the settings name the model.
+        """
         if SETTINGS.model != AUTO:
             card = self.find(SETTINGS.model) or self.own
             here = self.availability(card.name)
@@ -158,8 +166,10 @@ class ModelPool:
         return self.own, why
 
     def fillable(self) -> dict[str, list[int | str]]:
-        """By the name of each model that fills in pictures here: the height, the width and the
-        codes that a picture has to have, and what of it the model fills in."""
+        """Return the size of a picture, its number of codes and its fillable part, by model.
+
+        Only models that fill in pictures here are included.
+        """
         return {
             card.name: [*card.grid, card.codes, card.fills_in.value]
             for card in self.cards
@@ -167,38 +177,44 @@ class ModelPool:
         }
 
     def waiting(self, request: RaceRequest) -> Waiting:
-        """A race that is asked for. Its machine is known already where that is this processor.
-        Raises SettingError for a model that is not on the page."""
+        """Return a race that is asked for.
+
+        Its machine is known already where that is this CPU. Raises SettingError for a model that is
+        not on the page.
+        """
         on_cpu = self.device(request.model) is Device.CPU
         machine = device_name(torch.device("cpu")) if on_cpu else ""
         return Waiting(request, self.card(request.model), machine)
 
     def run(self, request: RaceRequest) -> WorkerEvents:
-        """A race in another process than the page's."""
+        """Run a race in another process than the page's."""
         return zerogpu.run_race(request)
 
     def report_waiting(self, races: int) -> None:
-        """Called with the number of races that wait when one has come or gone; for metrics."""
+        """Take the number of waiting races whenever it changes; for metrics."""
 
     def is_slow(self, name: str) -> bool:
-        """Whether it is a public model that can race here, but takes minutes, on a CPU."""
+        """Return whether it is a public model that can race here, but takes minutes, on a CPU."""
         here = self.availability(name).available
         return here and name != self.own.name and self.device(name) is Device.CPU
 
     def lanes(self, name: str) -> tuple[str, ...]:
-        """The lanes that race on a model unless others are chosen."""
+        """Return the lanes that race on a model unless others are chosen."""
         return SLOW_LANES if self.is_slow(name) else DEFAULT
 
     def device(self, name: str) -> Device:
-        """The device whose queue a race of this model joins."""
+        """Return the device whose queue a race of this model joins."""
         if name == self.own.name or resolve_device(SETTINGS.device).type == "cpu":
             return Device.CPU
         return Device.ZEROGPU if zero_gpu() else Device.GPU
 
     def wait(self, name: str, seconds: float) -> Any:
-        """The model, or None if it takes longer; starts loading where needed. On ZeroGPU anything
-        but None: its files are here. Only the race that has the device may wait for a public model.
-        Raises what its loading raised; the next call starts again."""
+        """Return the model, or None if it takes longer; start loading it where needed.
+
+        On ZeroGPU it is any object but None, which says that the files are here. Only the race that
+        has the device may wait for a public model. Raises what its loading raised; the next call
+        starts again.
+        """
         if name in self._downloaded:
             return True
         loader = self._loader(name)
@@ -219,7 +235,7 @@ class ModelPool:
         return model
 
     def start(self) -> None:
-        """Starts loading the page's own model, and the one that the page opens with."""
+        """Start loading the page's own model, and the one with which the page opens."""
         self.loader.start()
         name = self.opening[0].name
         # Where a race is loading another public model already, this one is left for later.
@@ -227,18 +243,18 @@ class ModelPool:
             loader.start()
 
     def note(self, name: str) -> str:
-        """Progress of the loading, as the board shows it."""
+        """Return the progress of the loading, as the board shows it."""
         loader = self._loader(name)
         return loader.note if loader else f"Waiting for another model. {self._public.note}"
 
     def lose_gpu(self, reason: str) -> None:
-        """Turns every public model off until the page is started again."""
+        """Turn every public model off until the page is started again."""
         log.error("the GPU was lost")
         with self._lock:
             self._gpu_lost, self._name, self._public = reason, "", self.loader
 
     def _loader(self, name: str) -> ModelLoader | None:
-        """None while another public model is loading."""
+        """Return the model's loader, or None while another public model is loading."""
         if name == self.own.name:
             return self.loader
         with self._lock:
@@ -260,7 +276,7 @@ class ModelPool:
 
 
 def public_models(settings: AppSettings = SETTINGS) -> dict[ModelCard, Availability]:
-    """Every public model on this machine."""
+    """Return every public model on this machine with its availability."""
     return {card: check_availability(card, settings) for card in CARDS.values() if card.repos}
 
 
@@ -295,8 +311,11 @@ def check_availability(card: ModelCard, settings: AppSettings) -> Availability:
 
 
 def _needs_gpu(card: ModelCard) -> str:
-    """Why a model cannot race on the processor unless the settings say so, in sentences; empty
-    where its weights are on this machine, and this is no Space, whose visitors share two cores."""
+    """Return why a model cannot race on the CPU unless the settings say so, in sentences.
+
+    It is "" where its weights are on this machine and this is not a Space, whose visitors share two
+    cores.
+    """
     from engine.models.supply.hub import at_hand
 
     if "SPACE_ID" in os.environ:
@@ -314,7 +333,7 @@ def _needs_gpu(card: ModelCard) -> str:
 
 
 def _slow(card: ModelCard, dtype: torch.dtype) -> Availability:
-    """Of a model on the processor: what its lanes take, from the time of a pass here."""
+    """Return the availability of a model on the CPU: the time of its lanes, from a pass here."""
     plain, other = (lane_seconds(card, dtype, Lane(SLOW_LANES[i])) for i in (0, -1))
     if plain > SLOW_SECONDS:
         return Availability("a picture takes hours on this machine's processor.", "too slow here")
@@ -328,7 +347,7 @@ def _slow(card: ModelCard, dtype: torch.dtype) -> Availability:
 
 
 def _missing(card: ModelCard) -> str:
-    """Why a model's files cannot be had, in a sentence; empty if they can."""
+    """Return why a model's files are not available, in a sentence; "" if they are."""
     from engine.models.supply.hub import require
 
     try:
@@ -339,5 +358,5 @@ def _missing(card: ModelCard) -> str:
 
 
 def default_pool() -> ModelPool:
-    """The embedded model, and every public one."""
+    """Return the embedded model and every public one."""
     return ModelPool(ModelLoader(load_embedded), CARDS["embedded"], public_models())

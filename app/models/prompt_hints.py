@@ -1,5 +1,7 @@
-"""What the models know: lists of names, prompts of them, and a hint for prompts of which a model
-draws something else."""
+"""What the models know: lists of names, prompts of them, and hints.
+
+A hint is for a prompt of which a model draws something else.
+"""
 
 from __future__ import annotations
 
@@ -32,21 +34,20 @@ CLASSES = ("golden retriever", "macaw", "geyser", "lighthouse")
 
 
 def examples(card: ModelCard | None) -> tuple[str, ...]:
-    """Prompts to try with a model; with one of no card, as with those that draw any text."""
+    """Return prompts to try with a model; without a card, as for models that draw any text."""
     return CLASSES if card and card.prompts is Prompts.CLASSES else EXAMPLES
 
 
 @functools.cache
 def vocabulary(prompts: Prompts) -> dict[str, Any]:
-    """The lists of names of scenes, by kind; nothing of other prompts."""
+    """Return the lists of names of scenes, by kind; {} for other prompts."""
     if prompts is not Prompts.SCENES:
         return {}
     return json.loads((WEIGHTS / "world.json").read_text("utf-8"))
 
 
 def hint(prompt: str, prompts: Prompts) -> str:
-    """A note on what a model of such prompts draws where that is not what this one says, or
-    nothing."""
+    """Return a note on what a model draws where the prompt says something else, or ""."""
     if prompts is Prompts.ANY:
         return ""
     if prompts is Prompts.CLASSES:
@@ -65,15 +66,17 @@ def hint(prompt: str, prompts: Prompts) -> str:
 
 
 def typed_hint(prompt: Any, card: ModelCard | None) -> str:
-    """The hint of a form's prompt, while somebody types; nothing while it cannot race."""
+    """Return the hint for a form's prompt while somebody types; "" while it cannot race."""
     if not isinstance(prompt, str) or not prompt.strip() or len(prompt) > MAX_PROMPT:
         return ""
     return hint(prompt, card.prompts) if card else ""
 
 
 def word_groups(vocabulary: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The names that a prompt can have, under headings: with each its emoji, if it is a thing's,
-    and all that it is called in any language, in one text to search."""
+    """Return the names that a prompt can have, under headings.
+
+    Each has its emoji, if it is a thing's, and all its names in any language in one text to search.
+    """
     names = reader_of(WEIGHTS).names
     emoji, called = {name: text for text, (_, name) in names.emoji.items()}, names.called()
     headings = {
@@ -91,21 +94,20 @@ def word_groups(vocabulary: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def class_groups() -> list[dict[str, Any]]:
-    """ImageNet's classes, as `word_groups` has the names of scenes."""
+    """Return ImageNet's classes, in the form of `word_groups`."""
     words = [[each.name, each.emoji, "|".join(each.called)] for each in class_names()]
     return [{"title": "classes of ImageNet", "kind": "classes", "words": words}]
 
 
 def surprise(prompts: Prompts, random: Random) -> str:
-    """A prompt of names that a model of such prompts knows."""
+    """Return a prompt of names that a model of such prompts knows."""
     if prompts is Prompts.CLASSES:
         return random.choice(class_names()).name
     return _scene(vocabulary(Prompts.SCENES), random)
 
 
 def _scene(vocabulary: Mapping[str, Any], random: Random) -> str:
-    """Things of any layout on a ground, at times in a colour, the same one several times, or one at
-    a place or of a size."""
+    """Return things of any layout on a ground, sometimes with a colour, count, place or size."""
     layout = random.choice(list(Layout))
     count = len(layout.squares)
     things = random.choices(vocabulary["glyphs"], k=1 if random.random() < EQUAL else count)

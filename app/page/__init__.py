@@ -1,1 +1,1 @@
-"""What is on the page."""
+"""The contents of the page."""

@@ -22,13 +22,15 @@ import(root + props.script).then(({ mountPage }) => {
 
 
 def script_file() -> PageFile:
-    """The board's script, an ES module."""
+    """Return the board's script, an ES module."""
     return PageFile("page.js", script("page.js") + "export { mountPage };\n", "text/javascript")
 
 
 def race_files(races: Races) -> dict[str, PageFile]:
-    """By name, the recorded races that a page needs without asking for them: the one that it opens
-    with, and those of the tour."""
+    """Return, by name, the recorded races that a page needs without asking for them.
+
+    They are the one with which it opens, and those of the tour.
+    """
     recorded = races.recorded
     names = dict.fromkeys(filter(None, (recorded.first, *recorded.tours.values())))
     return {

@@ -1,5 +1,7 @@
-"""What the page does when its visitor races, watches, stops, opens a file or uses a race's
-settings."""
+"""The handlers of the page's events.
+
+A visitor races, watches, stops, opens a file or uses a race's settings.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +20,18 @@ from engine.models.supply.card import Prompts
 
 
 class Events:
-    """Handlers of gradio's events. Where they take values they are those of `form`, by position;
-    they return values of the board or updates of the form. They raise gr.Error."""
+    """Handlers of gradio's events.
+
+    Values that they take are those of `form`, by position. They return values of the board or
+    updates of the form. They raise gr.Error.
+    """
 
     def __init__(self, races: Races, form: Fields) -> None:
         self._races, self._form = races, form
         self._uses = itertools.count(1)
 
     def read(self, *values: Any) -> str:
-        """How the model reads the prompt, as HTML."""
+        """Return how the model reads the prompt, as HTML."""
         form = self._form.named(values)
         card = self._races.pool.find(form["model"])
         notice = notice_of(typed_hint(form["prompt"], card), "status")
@@ -39,7 +44,7 @@ class Events:
         return board_value(race, own=True)
 
     def show_asked(self, event: gr.EventData, client: gr.Request) -> dict[str, Any]:
-        """The race that the board's script asks for."""
+        """Return the race that the board's script asks for."""
         return self._races.show(getattr(event, "race", ""), session_of(client))
 
     def stop(self, race_id: Any, key: Any, client: gr.Request) -> None:
@@ -52,20 +57,23 @@ class Events:
         self._races.leave(session_of(client))
 
     def use(self, event: gr.EventData, client: gr.Request) -> list[Any]:
-        """The form as it was for the race on the board."""
+        """Return the form as it was for the race on the board."""
         values = self._settings(event, client)
         if values.get("infilling"):  # the browser hears of a value only if it is another
             values["infilling"] |= {"use": next(self._uses)}
         return self._form.updates(values)
 
     def fill(self, event: gr.EventData, client: gr.Request) -> list[Any]:
-        """What a picture on the board was drawn from; the browser fills in the rest."""
+        """Return the settings of a picture on the board; the browser fills in the rest."""
         values, own = self._settings(event, client), {"seed", "lanes", "infilling"}
         return self._form.updates({name: values[name] for name in values.keys() - own})
 
     def _settings(self, event: gr.EventData, client: gr.Request) -> dict[str, Any]:
-        """The form's values of a race that is over. Its model is left out where it cannot race
-        here, and a picture to fill in where no model here can."""
+        """Return the form's values of a race that is over.
+
+        Its model is left out where it cannot race here, and a picture to fill in where no model
+        here can.
+        """
         pool = self._races.pool
         race = self._races.kept(getattr(event, "race", ""), session_of(client))
         header = race.recording.trace.header

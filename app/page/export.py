@@ -64,7 +64,7 @@ FOLLOWS = (
 
 @dataclass(frozen=True, slots=True)
 class Instant:
-    """What the board shows now: clock, time on it, layer, lanes by index; whether it is dark."""
+    """What the board shows now: clock, time on it, layer, lanes by index, and if it is dark."""
 
     clock: str
     t: float
@@ -74,8 +74,10 @@ class Instant:
 
     @staticmethod
     def read(value: Any, count: int) -> Instant:
-        """From {clock, t, layer, lanes, dark} as a browser sent it, of a race of `count` lanes.
-        Raises SettingError."""
+        """Read {clock, t, layer, lanes, dark} from a browser, for a race of `count` lanes.
+
+        Raises SettingError.
+        """
         value = value if isinstance(value, dict) else {}
         clock, t, layer = value.get("clock"), value.get("t"), value.get("layer")
         number = isinstance(t, (int, float)) and not isinstance(t, bool)
@@ -92,13 +94,15 @@ class Instant:
 
 
 def slug(prompt: str) -> str:
-    """A prompt in a file's name, safe on any system; static/panels/save.js does the same."""
+    """Return a prompt for a file's name, safe on any system, as static/panels/save.js does."""
     return re.sub(r"[^a-z0-9]+", "-", prompt.lower())[:60].strip("-") or "race"
 
 
 def file_name(recording: RecordedRace, kind: str, instant: Any) -> str:
-    """From the prompt, the seed and what it shows: of a film its layer and clock, of a picture the
-    time on it too. Raises SettingError."""
+    """Return a file's name, from the prompt, the seed and what it shows.
+
+    A film's name has its layer and clock, a picture's also the time on it. Raises SettingError.
+    """
     header, shown = recording.trace.header, ""
     if kind == "CSV of the steps":
         shown = "-steps"
@@ -157,8 +161,10 @@ def make_file(
 
 
 def share_menu(races: Races, on_board: gr.Textbox) -> None:
-    """The menu of the board's Share button: links to what the board shows, and files of its race.
-    static/controls/share.js opens it."""
+    """Lay out the menu of the board's Share button: links to a moment, and files of the race.
+
+    static/controls/share.js opens it.
+    """
     with gr.Column(elem_id="share"):
         gr.HTML(LINKS, apply_default_css=False)
         with gr.Column(elem_id="export"):

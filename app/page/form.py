@@ -1,4 +1,4 @@
-"""What the parts of the form and their events share."""
+"""The code that the parts of the form and their events share."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ON_BOARD_JS = """(_, ...values) =>
 
 
 def unfolding(section: gr.Accordion) -> gr.State:
-    """Whether a section is unfolded; it is folded at first."""
+    """Return the state of whether a section is unfolded; it is folded at first."""
     unfolded = gr.State(False)
     section.expand(lambda: True, None, unfolded, **QUIET)
     section.collapse(lambda: False, None, unfolded, **QUIET)
@@ -29,8 +29,10 @@ def unfolding(section: gr.Accordion) -> gr.State:
 
 
 def unchecked(component: Any) -> Any:
-    """Makes a component pass its value on as it was sent: gradio's own checks fail on wrong types
-    without a message."""
+    """Make a component pass its value on as it was sent.
+
+    Gradio's own checks fail on wrong types without a message.
+    """
     component.preprocess = lambda payload: payload
     return component
 
@@ -44,7 +46,7 @@ class Fields:
 
     @property
     def initial(self) -> dict[str, Any]:
-        """The values that the page is served with, by name."""
+        """Return the values with which the page is served, by name."""
         return {name: each.value for name, each in zip(self._names, self.components, strict=True)}
 
     def component(self, name: str) -> gr.components.Component:
@@ -54,5 +56,5 @@ class Fields:
         return dict(zip(self._names, values, strict=True))
 
     def updates(self, values: Mapping[str, Any]) -> list[Any]:
-        """One for each component; fields that are not named stay as they are."""
+        """Return an update for each component; fields that are not named stay as they are."""
         return [values.get(name, gr.skip()) for name in self._names]

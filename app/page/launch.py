@@ -1,4 +1,4 @@
-"""The options that the page is launched with, and its launch."""
+"""The options with which the page is launched, and its launch."""
 
 from __future__ import annotations
 
@@ -54,8 +54,10 @@ LAUNCH: dict[str, Any] = {
 
 
 def serve(demo: gr.Blocks, pool: ModelPool) -> None:
-    """Starts the page, and then loading its own model and the settings' default one. Raises
-    SystemExit where it cannot be served at its address: gradio would look for another port."""
+    """Start the page, then load its own model and the settings' default one.
+
+    Raises SystemExit where it cannot be served at its address; gradio would look for another port.
+    """
     signal.signal(signal.SIGTERM, end_at_once)
     name = pool.opening[0].name
     if pool.device(name) is Device.ZEROGPU:

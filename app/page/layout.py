@@ -83,7 +83,10 @@ BET = "<label>Bet on <select><option value=''>no lane</option></select></label>"
 
 
 def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
-    """The page. Nothing needs to be loaded yet; `recorded` are by default the races that ship."""
+    """Return the page.
+
+    Nothing needs to be loaded yet; `recorded` are by default the races that come with the page.
+    """
     races = Races(pool, RecordedRaces() if recorded is None else recorded)
     api = Api(races)
     board_script, shipped, classes = script_file(), race_files(races), class_file()
@@ -168,8 +171,10 @@ def _masthead() -> None:
 
 
 def _prompts_and_bet(races: Races, prompt: gr.Textbox) -> tuple[gr.Dataset, gr.Button]:
-    """Prompts to race at a click, and a bet on a lane. Returns the prompts to try, and the button
-    that draws one."""
+    """Lay out prompts to race at a click, and a bet on a lane.
+
+    Returns the prompts to try, and the button that draws one.
+    """
     with gr.Row(elem_id="ready"):
         tried = gr.Examples(
             _samples(races.pool.opening[0]),
@@ -193,7 +198,7 @@ def _samples(card: ModelCard) -> list[list[str]]:
 
 
 def _words(pool: ModelPool, model: gr.Dropdown, tried: gr.Dataset, classes: PageFile) -> None:
-    """What the chosen model's prompts can name, and the prompts to try with it."""
+    """Lay out what the chosen model's prompts can name, and prompts to try with it."""
     card = pool.opening[0]
     shown = {kind: card.prompts is kind for kind in Prompts}
     with gr.Accordion(
@@ -218,7 +223,7 @@ def _words(pool: ModelPool, model: gr.Dropdown, tried: gr.Dataset, classes: Page
 
 
 def _entry(races: Races) -> tuple[gr.Textbox, gr.Number, gr.Button, gr.Button]:
-    """All that it takes to race: the prompt, the seed, and the buttons that start and stop."""
+    """Lay out what it takes to race: the prompt, the seed, and the buttons that start and stop."""
     values = request_values(races.default)
     with gr.Row(elem_id="entry"):
         prompt = gr.Textbox(
@@ -243,8 +248,11 @@ def _settings(
     tried: gr.Dataset,
     classes: PageFile,
 ) -> Fields:
-    """The rest of the form. `tried`: the prompts to try, which are the chosen model's; `classes`:
-    the list of ImageNet's."""
+    """Lay out the rest of the form.
+
+    `tried` are the prompts to try, which are the chosen model's; `classes` is the list of
+    ImageNet's.
+    """
     values = request_values(races.default)
     lanes = lane_list(values["lanes"])
     model = model_choice(races.pool, values["model"])
@@ -264,7 +272,7 @@ def _settings(
     form = Fields({**first, **sampling, "model": model, "infilling": infilling})
 
     def update(name: Any, texts: Any) -> list[Any]:
-        """A model's own sampling, and its own lanes where none were chosen."""
+        """Return a model's own sampling, and its own lanes where none were chosen."""
         pool = races.pool
         if (card := pool.find(name)) is None:
             return form.updates({})
@@ -277,7 +285,7 @@ def _settings(
 
 
 def _sources() -> tuple[gr.UploadButton, gr.UploadButton, gr.Button, gr.Textbox]:
-    """A visitor's trace and picture, and a link to the form."""
+    """Lay out the upload of a visitor's trace and picture, and a link to the form."""
     with gr.Row(elem_id="bring"):
         small: dict[str, Any] = {"size": "sm", "scale": 0}
         file = gr.UploadButton("Open a trace", min_width=130, elem_id="open", **small)

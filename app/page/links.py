@@ -1,4 +1,4 @@
-"""What the page does with links: copies the form into one, and opens one in the form."""
+"""Links: copies the form into one, and opens one in the form."""
 
 from __future__ import annotations
 
@@ -53,15 +53,18 @@ class Links:
         self._races, self._form = races, form
 
     def copy(self, *values: Any) -> tuple[str, Any, str]:
-        """Updates of the link's query, the field that shows it, and the notice. Raises gr.Error."""
+        """Return updates of the link's query, the field that shows it, and the notice.
+
+        Raises gr.Error.
+        """
         request = self._races.read(self._form.named(values))
         sampling = self._races.pool.card(request.model).sampling
         return write_link(request, sampling), gr.update(visible=True), ""
 
     def open(self, address: Any, client: gr.Request) -> tuple[str, dict[str, Any]]:
-        """Answer the page's opening: what its notice says, and what its link asks for.
+        """Answer the page's opening with what its notice says and what its link asks for.
 
-        `address` is the query that the page was opened with; the address may name another race by
+        `address` is the query with which the page was opened; the address may name another race by
         now. The answer has the form's values (`form`), whether the race starts at once (`go`), and
         the id and key of the visitor's own race in progress (`race`, `key`).
         """
@@ -98,10 +101,10 @@ class Links:
 
     @property
     def fill_js(self) -> str:
-        """The script that fills the form in from the answer to the page's opening."""
+        """Return the script that fills the form in from the answer to the page's opening."""
         return FILL_JS % json.dumps(self._form.initial)
 
 
 def notice_of(text: str, role: str) -> str:
-    """A paragraph that the page shows, and a screen reader says."""
+    """Return a paragraph that the page shows, and that a screen reader says."""
     return f'<p class="notice" role="{role}">{html.escape(text)}</p>' if text else ""

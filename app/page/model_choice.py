@@ -1,4 +1,4 @@
-"""The choice of a model, with its licence, sampling and whether it can race here."""
+"""The choice of a model, with its licence, its sampling and whether it can race here."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from engine.models.supply.hub import at_hand
 
 
 def model_choice(pool: ModelPool, default: str) -> gr.Dropdown:
-    """The dropdown, and beside it the card of the chosen model."""
+    """Return the dropdown, with the card of the chosen model beside it."""
     choices = []
     # what can race here first
     for card in sorted(pool.cards, key=lambda card: not pool.availability(card.name).available):
@@ -46,8 +46,11 @@ def model_choice(pool: ModelPool, default: str) -> gr.Dropdown:
 
 
 def describe(pool: ModelPool, name: Any) -> str:
-    """A model's card as HTML: why it is off, its size, its licence, whether its true weights were
-    raced, the source of its sampling."""
+    """Return a model's card as HTML.
+
+    It says why the model is off, its size, its licence, whether its true weights were raced, and
+    the source of its sampling.
+    """
     card = pool.find(name)
     if card is None:
         return ""
@@ -86,7 +89,7 @@ def describe(pool: ModelPool, name: Any) -> str:
 
 
 def _at_hand(card: ModelCard) -> bool:
-    """Whether a model's files are on this machine; what is missing is for its first race to say."""
+    """Return whether a model's files are on this machine; its first race says what is missing."""
     try:
         return all(map(at_hand, card.repos))
     except ModelError:

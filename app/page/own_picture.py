@@ -1,4 +1,4 @@
-"""A picture of a visitor's own, to fill in: cut to a model's size, and its codes."""
+"""A visitor's own picture to fill in: cut to a model's size, and its codes."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ WHOLE = ("RGB", "L")  # kinds of pixels that need no conversion to be made small
 
 
 def own_picture(pool: ModelPool, path: Any, model: Any) -> dict[str, Any]:
-    """The value of the form's picture to fill in, nothing masked yet, with the picture that the
-    browser shows. Takes seconds on a public model. Raises gr.Error."""
+    """Return the value of the form's picture to fill in, nothing masked yet.
+
+    It has the picture that the browser shows. It takes seconds on a public model. Raises gr.Error.
+    """
     try:
         return read_upload(_read, pool, path, model)
     except (SettingError, ModelError) as error:
@@ -55,8 +57,11 @@ def _read(pool: ModelPool, path: Any, model: Any) -> dict[str, Any]:
 
 
 def _fitted(path: Any, size: tuple[int, int]) -> Image.Image:
-    """The middle of a file's picture at this width and height, on white where it is transparent. It
-    is made smaller before anything else, by a JPEG's own decoder where it can."""
+    """Return the middle of a file's picture at this width and height.
+
+    It is on white where it is transparent. It is made smaller before anything else, by a JPEG's own
+    decoder where possible.
+    """
     side = max(size)
     try:
         with Image.open(path, formats=FORMATS) as image:
@@ -79,7 +84,7 @@ def _fitted(path: Any, size: tuple[int, int]) -> Image.Image:
 
 
 def _webp(picture: Image.Image) -> str:
-    """A WebP file in base64."""
+    """Return a picture as a WebP file in base64."""
     file = io.BytesIO()
     picture.save(file, "WEBP", quality=90)
     return base64.b64encode(file.getvalue()).decode()

@@ -1,5 +1,8 @@
-"""Below the board: figures of the finished race, what speed costs, what other rules would have
-accepted. And the menu of its Share button."""
+"""The panels below the board, and the menu of its Share button.
+
+The panels have figures of the finished race, what speed costs, and what other rules would have
+accepted.
+"""
 
 from __future__ import annotations
 
@@ -69,8 +72,10 @@ def results_panel(races: Races, board: gr.HTML, race_and_key: list[Any]) -> None
 def _draw_unfolded(
     races: Races, shown: gr.State, section: gr.Accordion, draw: Callable[[StoredRace], None]
 ) -> None:
-    """Draws what a section says of the race that is `shown`, once and while it is unfolded: charts
-    are a megabyte of script, and stay in the page's memory until they are taken down."""
+    """Draw what a section says of the race that is `shown`, once and while it is unfolded.
+
+    Charts are a megabyte of script, and stay in the page's memory until they are taken down.
+    """
     unfolded = unfolding(section)
     triggers = [shown.change, unfolded.change]
 

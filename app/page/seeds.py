@@ -44,7 +44,7 @@ COMMAND = "<p>In a terminal: <code>{}</code></p>"
 
 
 def seeds_section(races: Races, shown: gr.State, board: gr.HTML, on_board: gr.Textbox) -> None:
-    """`shown` is the id of the race that the page is about, and changes once it is over."""
+    """Lay out the section; `shown` is the id of the page's race, and changes once it is over."""
     gr.HTML(ABOUT, apply_default_css=False)
     with gr.Row(elem_classes="seeds-choice"):
         number = seeds_number("seeds-number")
@@ -82,7 +82,7 @@ def seeds_number(elem_id: str) -> gr.Number:
 
 
 def time_words(trace: Trace, seeds: Any) -> str:
-    """How long a series of races like this one takes, as HTML; nothing of no number."""
+    """Return how long a series of races like this one takes, as HTML; "" without a number."""
     if seeds not in range(FEWEST_SEEDS, MOST_SEEDS + 1):
         return ""
     tables = [trace.table(i) for i in range(len(trace.header.lanes))]
@@ -97,8 +97,10 @@ def time_words(trace: Trace, seeds: Any) -> str:
 def race_seeds(
     races: Races, race_id: Any, seeds: Any, client: gr.Request
 ) -> Iterator[tuple[Any, Any]]:
-    """Races the lanes of a race from several seeds, the first its own. Yields values of the board
-    and the table. Raises gr.Error."""
+    """Race the lanes of a race from several seeds, the first its own.
+
+    Yields values of the board and the table. Raises gr.Error.
+    """
     header = races.kept(race_id, session_of(client)).recording.trace.header
     try:
         request = request_of(header)
@@ -115,8 +117,10 @@ def race_seeds(
 
 
 def seeds_table(traces: Sequence[Trace], own: Sampling) -> str:
-    """The figures of a race from several seeds as HTML, and the command that races the same, where
-    `own` is the model's sampling; empty before there are any."""
+    """Return the figures of a race from several seeds as HTML; "" before there are any.
+
+    The HTML has the command that races the same, where `own` is the model's sampling.
+    """
     if not traces:
         return ""
     command = bench_command(traces, own)

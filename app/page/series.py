@@ -1,4 +1,4 @@
-"""A race from several seeds, one race after another: one seed is a coin toss."""
+"""A race from several seeds, one race after another, because one seed is a coin toss."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def race_series(
 ) -> Iterator[tuple[Any, str | None, list[Trace]]]:
     """Race a request from `seeds` seeds, the first its own.
 
-    The visitor's Stop ends the series, between two races too, and so do MOST_SECONDS. Yields the
+    The visitor's Stop ends the series, also between two races, and so do MOST_SECONDS. Yields the
     board's value, what is said of the series (None: as before), and the traces of the races that
     have finished. Raises gr.Error.
     """
@@ -71,8 +71,10 @@ def race_series(
 
 
 def bench_command(traces: Sequence[Trace], own: Sampling) -> str:
-    """The line for a terminal that races what a series did; `own` is the model's sampling. Empty
-    where the bench has no options for it."""
+    """Return the terminal command that races what a series did.
+
+    `own` is the model's sampling. The command is "" where the bench has no options for it.
+    """
     header = traces[0].header
     guided = header.sampling.guided_tokens
     if header.infilling or header.sampling != replace(own, guided_tokens=guided):

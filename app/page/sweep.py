@@ -34,7 +34,7 @@ FIGURES = 2  # passes and seconds
 
 
 def sweep_section(races: Races, shown: gr.State, board: gr.HTML, on_board: gr.Textbox) -> None:
-    """`shown` is the id of the race that the page is about, and changes once it is over."""
+    """Lay out the section; `shown` is the id of the page's race, and changes once it is over."""
     gr.HTML(ABOUT, apply_default_css=False)
     with gr.Row(elem_classes="seeds-choice"):
         lane = unchecked(gr.Dropdown([], label="Lane", min_width=160, elem_id="sweep-lane"))
@@ -77,7 +77,7 @@ def sweep_section(races: Races, shown: gr.State, board: gr.HTML, on_board: gr.Te
 
 
 def sweepable(trace: Trace) -> list[tuple[str, str]]:
-    """The lanes of a race that have a knob to sweep: names, and the lanes as texts."""
+    """Return the lanes of a race that have a knob to sweep: names, and the lanes as texts."""
     found = []
     for name, lane in zip(lane_names(trace.header.lanes), trace.header.lanes, strict=True):
         try:
@@ -89,7 +89,7 @@ def sweepable(trace: Trace) -> list[tuple[str, str]]:
 
 
 def read_sweep(lane: Any, knob: Any, values: Any) -> Sweep:
-    """The sweep of what was chosen and typed. Raises SettingError."""
+    """Return the sweep of what was chosen and typed. Raises SettingError."""
     if not isinstance(lane, str) or not isinstance(knob, str) or not isinstance(values, str):
         raise SettingError("Choose a lane and a knob, and type values with commas between them.")
     numbers = [parse_value(0.0, text.strip()) for text in values.split(",") if text.strip()]
@@ -101,9 +101,11 @@ def read_sweep(lane: Any, knob: Any, values: Any) -> Sweep:
 def race_sweep(
     races: Races, race_id: Any, chosen: tuple[Any, ...], client: gr.Request
 ) -> Iterator[tuple[Any, Any, list[Figure] | None]]:
-    """Races a sweep over the prompt and the sampling of a race; `chosen` are lane, knob, values and
-    number of seeds. Yields the board's value, the table's, and the figures, None as before. Raises
-    gr.Error."""
+    """Race a sweep over the prompt and the sampling of a race.
+
+    `chosen` are lane, knob, values and number of seeds. Yields the board's value, the table's, and
+    the figures (None: as before). Raises gr.Error.
+    """
     *swept, seeds = chosen
     header = races.kept(race_id, session_of(client)).recording.trace.header
     try:
@@ -123,7 +125,7 @@ def race_sweep(
 
 
 def updates(figures: list[Figure]) -> list[Any]:
-    """Of the columns, their texts and their plots."""
+    """Return updates of the columns, their texts and their plots."""
     if not figures:
         return [gr.update(visible=False)] * FIGURES + [gr.skip()] * 2 * FIGURES
     texts, plots = map(figure_text, figures), (figure.plot for figure in figures)
@@ -131,5 +133,5 @@ def updates(figures: list[Figure]) -> list[Any]:
 
 
 def figure_text(figure: Figure) -> str:
-    """A figure's title and sentence as HTML."""
+    """Return a figure's title and sentence as HTML."""
     return f"<h3>{html.escape(figure.title)}</h3><p>{html.escape(figure.sentence)}</p>"

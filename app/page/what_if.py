@@ -1,5 +1,8 @@
-"""What if: the drafts that a finished race rejected, verified again by another decoder's rule;
-those that would have passed marked on the lane's picture, and their number against each knob."""
+"""What if: the rejected drafts of a finished race, verified again by another decoder's rule.
+
+Drafts that would have passed are marked on the lane's picture, and a curve has their number against
+each knob.
+"""
 
 from __future__ import annotations
 
@@ -41,16 +44,18 @@ SLIDERS = {f"{rule}.{knob}": rule for rule, names in RULES.items() for knob in n
 
 
 def lane_choices(trace: Trace) -> list[tuple[str, int]]:
-    """(title, index) of the lanes that have a first rejection on record."""
+    """Return (title, index) of the lanes that have a first rejection on record."""
     return [
         (runner.name, runner.index) for runner in runners(trace) if len(runner.table.rejections)
     ]
 
 
 def opening(trace: Trace) -> tuple[int | None, str]:
-    """The lane and the rule that the section opens on: the first of another rule than the lane's
-    own, as it is set by default, that would have accepted one of its rejected drafts; else the
-    first pair."""
+    """Return the lane and the rule on which the section opens.
+
+    It is the first pair in which another rule than the lane's own, with its defaults, would have
+    accepted a rejected draft; else the first pair.
+    """
     rejecting = [runner for runner in runners(trace) if len(runner.table.rejections)]
     others = [
         (runner.index, rule) for runner in rejecting for rule in RULES if rule != runner.decoder
@@ -65,8 +70,10 @@ def opening(trace: Trace) -> tuple[int | None, str]:
 
 
 def answer(trace: Trace, lane: Any, rule: Any, knobs: Mapping[str, Any]) -> str:
-    """How many of a lane's first rejected drafts `rule` would have accepted. `knobs` are the
-    sliders' values, by field. Raises SettingError."""
+    """Return how many of a lane's first rejected drafts `rule` would have accepted.
+
+    `knobs` are the sliders' values, by field. Raises SettingError.
+    """
     choices = {index: title for title, index in lane_choices(trace)}
     if not choices:
         return "No draft was rejected in this race, so there is nothing to judge again."
@@ -88,8 +95,11 @@ def answer(trace: Trace, lane: Any, rule: Any, knobs: Mapping[str, Any]) -> str:
 def plots(
     recording: RecordedRace, lane: Any, rule: Any, knobs: Mapping[str, Any]
 ) -> list[go.Figure]:
-    """The lane's picture with the drafts marked that `rule` would have accepted, and their number
-    against each of its knobs; none where there is nothing to judge. Raises SettingError."""
+    """Return the lane's picture with the drafts that `rule` would have accepted, and curves.
+
+    A curve has the number of those drafts against a knob. There are none where there is nothing to
+    judge. Raises SettingError.
+    """
     trace = recording.trace
     titles = {index: title for title, index in lane_choices(trace)}
     if not titles:
@@ -115,7 +125,7 @@ def plots(
 
 
 def _settings(trace: Trace, lane: Any, rule: Any, knobs: Mapping[str, Any]) -> Settings:
-    """The settings to judge by. Raises SettingError, also where lane or rule are none."""
+    """Return the settings to judge by. Raises SettingError, also without a lane or a rule."""
     lanes = [index for _, index in lane_choices(trace)]
     if isinstance(lane, bool) or not isinstance(lane, int) or lane not in lanes:
         raise SettingError("Choose a lane of this race.")
@@ -125,7 +135,7 @@ def _settings(trace: Trace, lane: Any, rule: Any, knobs: Mapping[str, Any]) -> S
 
 
 def _value(trace: Trace, settings: Settings, knob: str) -> float:
-    """A knob as it is applied: LANTERN's k = 0 is the paper's share of the model's codes."""
+    """Return a knob as it is applied: LANTERN's k = 0 is the paper's share of the codes."""
     if isinstance(settings, LanternSettings) and knob == "k":
         return settings.neighbours(trace.header.vocab_size)
     return float(getattr(settings, knob))
@@ -137,7 +147,7 @@ def _span(field: str) -> tuple[float, float]:
 
 
 def _values(field: str) -> list[float]:
-    """The values of a knob that its curve is drawn from: close together where they are small."""
+    """Return the values of a knob for its curve, close together where they are small."""
     low, high = _span(field)
     values = low + (high - low) * np.linspace(0, 1, POINTS) ** 2
     if isinstance(KNOBS[field].default, int):
@@ -148,9 +158,11 @@ def _values(field: str) -> list[float]:
 def what_if_section(
     races: Races, shown: gr.State, section: gr.Accordion
 ) -> tuple[gr.Dropdown, gr.Radio]:
-    """Lays the section out and returns its choices of a lane and of a rule, which are to be updated
-    before the id of the race that is `shown` changes. What is drawn waits until the visitor unfolds
-    `section`."""
+    """Lay the section out and return its choices of a lane and of a rule.
+
+    They are to be updated before the id of the race that is `shown` changes. Nothing is drawn until
+    the visitor unfolds `section`.
+    """
     gr.HTML(
         "<p>Each step's first rejection is on record with both distributions behind it. Choose a"
         " lane, and a rule that judges again.</p>",

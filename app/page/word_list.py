@@ -1,5 +1,7 @@
-"""The words that a model knows, as a list to search and to take prompts from. The names go to the
-browser once, where static/form/word_list.js lays them out."""
+"""The words that a model knows, as a list to search and to take prompts from.
+
+The names go to the browser once, where static/form/word_list.js lays them out.
+"""
 
 from __future__ import annotations
 
@@ -38,12 +40,12 @@ def word_list(vocabulary: Mapping[str, Any]) -> gr.HTML:
 
 
 def class_list(file: PageFile) -> gr.HTML:
-    """`file` is what `class_file` makes."""
+    """Lay out the list; `file` comes from `class_file`."""
     return _list(CLASSES, file=file.path)
 
 
 def class_file() -> PageFile:
-    """What a page fetches when its list of classes is unfolded: a quarter of a megabyte."""
+    """Return what a page fetches when its list of classes is unfolded: a quarter of a megabyte."""
     return PageFile("classes.json", json.dumps(class_groups()), "application/json")
 
 

@@ -1,4 +1,4 @@
-"""EventStream: server-sent events (WHATWG HTML, section 9.2), compressed once for all who read."""
+"""EventStream: server-sent events (WHATWG HTML, section 9.2), compressed once for all readers."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ NOTHING = b"\x00\x00\x00\xff\xff"
 
 
 class EventStream:
-    """`chunks` in their order are one gzip stream. Every reader reads it from the first chunk on,
-    and whole chunks only."""
+    """`chunks` in order are one gzip stream.
+
+    Every reader reads it from the first chunk on, and whole chunks only.
+    """
 
     def __init__(self) -> None:
         self.chunks: list[bytes] = []
@@ -24,7 +26,7 @@ class EventStream:
         self._gzip = zlib.compressobj(9, wbits=GZIP, strategy=zlib.Z_FILTERED)
 
     def add(self, event: str, number: int, data: BaseModel) -> None:
-        """An event of a kind, with a number by which a reader knows what it has had."""
+        """Add an event; a reader knows by its number which events it has had."""
         text = f"event: {event}\nid: {number}\ndata: {data.model_dump_json(exclude_unset=True)}\n\n"
         chunk = self._gzip.compress(text.encode()) + self._gzip.flush(zlib.Z_SYNC_FLUSH)
         self.chunks.append(chunk)

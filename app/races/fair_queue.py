@@ -1,5 +1,8 @@
-"""FairQueue: which race runs next. One bounded queue for all devices, with one ticket a visitor and
-fair shares between addresses."""
+"""FairQueue: which race runs next.
+
+There is one bounded queue for all devices, with one ticket for each visitor and fair shares between
+addresses.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +23,16 @@ _numbers = itertools.count(1)
 
 
 class QueueFullError(Exception):
-    """The queue is full; the message is user-readable."""
+    """The queue is full; the message is for the user."""
 
 
 @dataclass(slots=True, eq=False)
 class Ticket:
-    """One race in the queue. `cancelled` is the user-readable reason once it has lost its place; a
-    race that has the device then ends by itself."""
+    """One race in the queue.
+
+    `cancelled` is the reason, for the user, once it has lost its place. A race that has the device
+    then ends by itself.
+    """
 
     visitor: Hashable
     address: str
@@ -39,15 +45,18 @@ class Ticket:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """What a race in the queue waits for: `ahead` races come first and take about `seconds`, None
-    while no race on the device has ended from which to tell."""
+    """What a race in the queue waits for.
+
+    `ahead` races come first and take about `seconds`, which is None until a race on the device has
+    ended.
+    """
 
     ahead: int
     seconds: float | None
 
     @property
     def note(self) -> str:
-        """As the board says it."""
+        """The sentence on the board."""
         races = "race comes" if self.ahead == 1 else "races come"
         text = f"In the queue: {self.ahead} {races} before yours."
         if self.seconds is None:
@@ -57,11 +66,14 @@ class Wait:
 
 
 class FairQueue:
-    """A visitor's second race cancels the first. Waiting races are served in rounds, one race of
-    each address a round, and within a round by the time since the address last raced: many races
-    from one address wait for each other, not others for them (behind a proxy that hides addresses,
-    it is first come, first served). A race that meets a full queue is rejected, or cancels the last
-    race of an address that has at least two more waiting than its own."""
+    """Decides which race runs next; a visitor's second race cancels the first.
+
+    Waiting races are served in rounds, one race of each address a round, and within a round by the
+    time since the address last raced. Many races from one address wait for each other, and others
+    do not wait for them. Where a proxy hides addresses it is first come, first served. A race that
+    meets a full queue is rejected, or cancels the last race of an address that has at least two
+    more waiting than its own.
+    """
 
     def __init__(
         self,
@@ -70,8 +82,14 @@ class FairQueue:
         clock: Callable[[], float] = time.monotonic,
         report: Callable[[int], None] = lambda waiting: None,
     ) -> None:
-        """`at_once`: races that run on a device at a time, by default one; `clock`: seconds.
-        `report` is called with the number of waiting races when one has come or gone."""
+        """Make an empty queue.
+
+        Args:
+            max_waiting: largest number of waiting races.
+            at_once: how many races run on a device at a time; one by default.
+            clock: returns seconds.
+            report: called with the number of waiting races whenever it changes.
+        """
         self._max_waiting, self._at_once, self._clock = max_waiting, at_once or {}, clock
         self._report = report
         last = partial(deque[float], maxlen=TIMED_RACES)
@@ -82,7 +100,7 @@ class FairQueue:
         self._last_turn: OrderedDict[str, int] = OrderedDict()
 
     def join(self, ticket: Ticket) -> None:
-        """Raises QueueFullError."""
+        """Add a race. Raises QueueFullError."""
         with self._lock:
             self._cancel_all(ticket.visitor, "Your later race has taken this one's place.")
             waiting = [other for other in self._tickets if not other.racing]
@@ -92,7 +110,7 @@ class FairQueue:
             self._report_waiting()
 
     def wait_of(self, ticket: Ticket) -> Wait | None:
-        """What a race waits for. None: it has the device until it leaves, or has left."""
+        """Return what a race waits for; None while it has the device, and after it left."""
         with self._lock:
             if ticket.racing or ticket not in self._tickets:
                 return None
@@ -111,7 +129,7 @@ class FairQueue:
             return None
 
     def leave(self, ticket: Ticket) -> None:
-        """Gives the place in the queue, or the device, to others. May be called twice."""
+        """Give the place in the queue, or the device, to others. May be called twice."""
         with self._lock:
             if ticket in self._tickets:
                 self._tickets.remove(ticket)
@@ -120,8 +138,10 @@ class FairQueue:
                     self._seconds[ticket.device].append(self._clock() - ticket.started)
 
     def _estimate(self, device: Hashable, ahead: int) -> float | None:
-        """Seconds until `ahead` races are over, if each takes the median of the device's last
-        ones."""
+        """Return the seconds until `ahead` races are over.
+
+        Each is taken to last the median of the device's last races.
+        """
         if not self._seconds[device]:
             return None
         return ahead * statistics.median(self._seconds[device]) / self._at_once.get(device, 1)

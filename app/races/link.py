@@ -1,20 +1,23 @@
-"""A race as a link: its fields in the query of the page's address, knobs only where they differ
-from their defaults: `?prompt=red+apple&seed=7&model=embedded&lanes=ar,gsd:G=50;d=0.3,gsd`. A field
-`gsd.G=4`, as older links have it, is about every lane of that decoder which does not say otherwise.
-`known` is the picture to fill in, two bytes a token in base64url, FFFF where it is to be filled in,
-and `order` the order of those tokens.
+"""A race as a link: its fields in the query of the page's address.
 
-`race=<id>` is a race that was asked for here: it comes back while it is kept, and else its fields
-do. `recorded=<name>` is one of the recorded races instead, and `go=1` starts the race at once. The
-page itself reads what is to be on the board then: `t` on the `clock`, or `end`; of the modelled
-clock its machine, by name or by its three `costs`; a lane and the passes it had made, `pass`,
-should the race be run again; the `layer`, the token `cell` as lane and cell, the lanes shown, by
-number or by decoder, `lane` (`shown` in older links), and the chapter of the `tour`
-(static/controls/moment.js); with `embed=1` it is the board alone.
+Knobs stand in it only where they differ from their defaults:
+`?prompt=red+apple&seed=7&model=embedded&lanes=ar,gsd:G=50;d=0.3,gsd`. A field `gsd.G=4`, as older
+links have it, applies to every lane of that decoder that does not set the knob itself. `known` is
+the picture to fill in, two bytes a token in base64url, with FFFF where it is to be filled in, and
+`order` is the order of those tokens.
 
-Links are untrusted: a field that is out of range, or that looks
-like a misspelt one of ours, raises a SettingError that names it and what it accepts. Other fields,
-such as those that mail programs and social networks add to follow a link, are not read.
+`race=<id>` is a race that was asked for here. It comes back while it is kept; after that its fields
+do. `recorded=<name>` is one of the recorded races instead, and `go=1` starts the race at once.
+
+The page itself reads what to show on the board (static/controls/moment.js). `t` is a time on the
+`clock`, or `end`; the modelled clock has its machine, by name or by its three `costs`. `pass` is a
+lane and the passes it had made, in case the race is run again. `layer` is the layer, `cell` a token
+as lane and cell, and `lane` (`shown` in older links) the lanes shown, by number or by decoder.
+`tour` is the chapter of the tour. With `embed=1` the page is the board alone.
+
+Links are untrusted: a field that is out of range, or that looks like a misspelt one of ours, raises
+a SettingError that names it and what it accepts. Other fields, such as those that mail programs and
+social networks add to follow a link, are not read.
 """
 
 from __future__ import annotations
@@ -68,8 +71,10 @@ _HOLE = 0xFFFF  # no code: a token to be filled in
 
 
 def write_link(request: RaceRequest, sampling: Sampling, *, go: bool = False) -> str:
-    """The link's query. `sampling` is the model's own, which is not spelled out; with `go` the link
-    starts the race."""
+    """Return the link's query.
+
+    `sampling` is the model's own, which is not spelled out. With `go` the link starts the race.
+    """
     fields = {"prompt": request.prompt, "seed": str(request.seed), "model": request.model}
     fields["lanes"] = ",".join(format_lane(lane.plain()) for lane in request.lanes)
     for field, each in SAMPLING_KNOBS.items():
@@ -87,8 +92,11 @@ def write_link(request: RaceRequest, sampling: Sampling, *, go: bool = False) ->
 def read_link(
     query: Sequence[tuple[str, str]], models: Mapping[str, Sampling], default: RaceRequest
 ) -> RaceRequest | None:
-    """The request of a query's fields, or None if they are not about a race. Missing fields are as
-    in `default`, but sampling is the model's own. `models`: name -> its sampling."""
+    """Return the request of a query's fields, or None if they are not about a race.
+
+    Missing fields are as in `default`, but sampling is the model's own. `models` maps names to
+    their sampling.
+    """
     if len(query) > MAX_FIELDS:
         raise SettingError(f"The link has {len(query)} fields; a race has at most {MAX_FIELDS}.")
     pairs = [(name, text) for name, text in query if _is_ours(name)]
@@ -139,8 +147,11 @@ def starts_at_once(query: Sequence[tuple[str, str]]) -> bool:
 
 
 def _is_ours(name: str) -> bool:
-    """Whether a field is about the race. Raises SettingError for one that no longer is, and for one
-    that was probably meant to be: of a group of knobs, or nearly one of our names."""
+    """Return whether a field is about the race.
+
+    Raises SettingError for a field that no longer exists, and for one that was probably meant to be
+    one of ours: it belongs to a group of knobs, or nearly has one of our names.
+    """
     if name in FIELDS or name in KNOBS:
         return True
     if name in PAGE_FIELDS or name in HOST_FIELDS or name.startswith("__"):
@@ -167,7 +178,7 @@ def _format_known(known: Sequence[int]) -> str:
 
 
 def _parse_infilling(fields: Mapping[str, str]) -> Infilling | None:
-    """The inverse of `_format_known`, with the link's order; None of a whole picture."""
+    """Return the infilling of `_format_known` with the link's order; None for a whole picture."""
     order = fields.get("order", ORDERS[0])
     if "known" not in fields:
         if "order" in fields:

@@ -1,5 +1,7 @@
-"""LiveRace: a race from the moment it is asked for to its end. It runs in a thread of its own and
-goes on while a page is reloaded."""
+"""LiveRace: a race from the moment it is asked for to its end.
+
+It runs in a thread of its own and goes on while a page is reloaded.
+"""
 
 from __future__ import annotations
 
@@ -44,8 +46,11 @@ class _Watcher:
 
 
 class LiveRace:
-    """A race with its watchers. `link` is the query with its settings; `board` is what there is to
-    see now, without the patches of pictures. The races of a series share `stopped`."""
+    """A race with its watchers.
+
+    `link` is the query with its settings. `board` is what there is to see now, without the patches
+    of pictures. The races of a series share `stopped`.
+    """
 
     def __init__(
         self,
@@ -81,28 +86,30 @@ class LiveRace:
 
     @property
     def reason(self) -> str:
-        """Why it ends, where its visitor did not stop it; user-readable."""
+        """Why it ends if its visitor did not stop it, for the user."""
         gone = not self._watchers and time.monotonic() - self._seen > UNWATCHED_SECONDS
         return self.ticket.cancelled or (UNWATCHED if gone else "")
 
     def stop(self) -> None:
-        """Ends it after the step in progress, or takes it out of the queue."""
+        """End it after the step in progress, or take it out of the queue."""
         self.stopped.set()
 
     def begin(self) -> None:
-        """Waits until a page has the first message, whose lanes are empty."""
+        """Wait until a page has the first message, whose lanes are empty."""
         with self._turn:
             self._turn.wait_for(lambda: any(each.taken for each in self._watchers), BEGIN_SECONDS)
 
     def wait_for(self, note: str) -> None:
-        """Shows what the race waits for before it begins."""
+        """Show what the race waits for before it begins."""
         self.show(replace(self._waiting, note=note).board())
 
     def show(self, event: Snapshot | Update) -> None:
-        """Shows what happened, and waits until the watchers were sent it: sending takes a
-        processor, and so happens between two steps, in no lane's seconds. A watcher that has yet to
-        take in an earlier event is not waited for. The last event is shown as if the race went on:
-        `end` says that it is over, once its recording can be had."""
+        """Show what happened, and wait until it was sent to the watchers.
+
+        Sending takes a processor, and so happens between two steps, in no lane's seconds. A watcher
+        that has not yet read an earlier event is not waited for. The last event is shown as if the
+        race went on: `end` says that it is over, once its recording is available.
+        """
         if event.state in OVER:
             self._last = event
             event = event.model_copy(update={"state": LaneState.RACING, "results": ()})
@@ -115,7 +122,7 @@ class LiveRace:
             )
 
     def end(self, error: gr.Error | None) -> None:
-        """Shows the race as it ended. Programs that watch get the error."""
+        """Show the race as it ended. Programs that watch get the error."""
         last, note = self._last, error.message if error else self.reason
         if last is None:
             last = _stopped_update(self.board, note)
@@ -129,8 +136,10 @@ class LiveRace:
             self._events.close()
 
     def watch(self) -> Boards:
-        """Yields the newest board, again and again until the race has ended: to a program of this
-        process. Raises gr.Error."""
+        """Yield the newest board to a program of this process until the race has ended.
+
+        Raises gr.Error.
+        """
         with self._watching(_Watcher(self._turn.notify_all)) as watcher:
             while True:
                 with self._turn:
@@ -147,7 +156,7 @@ class LiveRace:
             raise self._error
 
     def wait(self, seconds: float) -> bool:
-        """Whether it has ended, after so many seconds at most. Raises gr.Error where it failed."""
+        """Wait at most `seconds`; return whether it has ended. Raises gr.Error where it failed."""
         with self._turn:
             self._turn.wait_for(lambda: self._over, seconds)
             if self._error is not None:
@@ -155,8 +164,10 @@ class LiveRace:
             return self._over
 
     def bet(self, voter: str, lane: int) -> bool:
-        """Places a voter's bet on a lane, in place of an earlier bet. False where it cannot be
-        placed: bets are closed, there is no such lane, or too many have bet."""
+        """Place a voter's bet on a lane, in place of an earlier bet; return whether it counts.
+
+        It does not count if bets are closed, there is no such lane, or too many have bet.
+        """
         with self._turn:
             lanes, cells = self.board.lanes, sum(cell >= 0 for cell in self.board.cells)
             closed = self._over or any(2 * each.n >= cells for each in lanes)
@@ -170,8 +181,7 @@ class LiveRace:
             return True
 
     async def stream(self) -> AsyncGenerator[bytes, None]:
-        """Yields chunks of its EventStream, from the first on, as they come, until the race has
-        ended."""
+        """Yield the chunks of its EventStream, from the first on, until the race has ended."""
         loop, news = asyncio.get_running_loop(), asyncio.Event()
 
         def wake() -> None:
@@ -206,7 +216,7 @@ class LiveRace:
                 self._turn.notify_all()
 
     def _take(self, watcher: _Watcher) -> list[bytes]:
-        """What a watcher, who has come back for more, has not been given yet."""
+        """Return what a watcher, who has come back for more, has not had yet."""
         watcher.taken = watcher.given
         self._turn.notify_all()
         new = self._events.chunks[watcher.given :]
@@ -230,7 +240,7 @@ class LiveRace:
 
 
 def _stopped_update(board: Snapshot, note: str) -> Update:
-    """The end of a race that had none of its own: every lane stops where it was."""
+    """Return the end of a race that had none of its own: every lane stops where it was."""
     going = (LaneState.WAITING, LaneState.RACING)
     lanes = tuple(
         LaneUpdate(

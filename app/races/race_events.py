@@ -1,5 +1,8 @@
-"""The stream of server-sent events by which a page watches a race. A hall of phones costs the race
-hardly more than one: no watcher takes a thread, or a place in gradio's queue."""
+"""The stream of server-sent events by which a page watches a race.
+
+A hall of phones costs the race hardly more than one phone: no watcher takes a thread, or a place in
+gradio's queue.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +39,8 @@ class Bet(BaseModel):
 def race_routes(find: Find, replay: Callable[[StoredRace], Snapshot]) -> list[Route]:
     """Return the routes of a race's stream, by its id, and of the bets on it.
 
-    A race that is over is one event, its `replay`. One that is not kept is answered with 204, after
-    which no browser asks again.
+    A race that is over is one event, its `replay`. A race that is not kept is answered with 204,
+    after which no browser asks again.
     """
     one_at_a_time = CapacityLimiter(1)  # the page needs the server's other threads
     only_events = WeakKeyDictionary[StoredRace, bytes]()  # of races that are kept elsewhere
@@ -88,7 +91,7 @@ def race_routes(find: Find, replay: Callable[[StoredRace], Snapshot]) -> list[Ro
 
 
 async def _plain(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The chunks decompressed; a comment in place of a chunk that holds nothing."""
+    """Yield the chunks decompressed, and a comment for a chunk that holds nothing."""
     unzip = zlib.decompressobj(GZIP)
     async for chunk in chunks:
         yield unzip.decompress(chunk) or b":\n\n"

@@ -1,5 +1,7 @@
-"""RaceRunner: takes a race through the queue, the model's loading and the device, and keeps its
-recording."""
+"""RaceRunner: takes a race through the queue, the model's loading and the device.
+
+It keeps the race's recording.
+"""
 
 from __future__ import annotations
 
@@ -82,8 +84,10 @@ class RaceRunner:
             live.end(error)
 
     def _wait_in_queue(self, live: LiveRace) -> bool:
-        """Waits for the race's turn. False where it ended before. Raises gr.Error where it lost its
-        place."""
+        """Wait for the race's turn; return False where it ended before.
+
+        Raises gr.Error where it lost its place.
+        """
         ticket, shown = live.ticket, ""
         while (wait := self._queue.wait_of(ticket)) is not None:
             if wait.note != shown:
@@ -96,8 +100,10 @@ class RaceRunner:
         return ticket.racing
 
     def _wait_for_model(self, live: LiveRace) -> Any:
-        """Waits for the model. None where the race is to end before it is loaded. Raises
-        gr.Error."""
+        """Wait for the model; return None where the race is to end before it is loaded.
+
+        Raises gr.Error.
+        """
         name = live.request.model
         model, shown = self._load(name, 0), None
         while model is None and not live.ends:
@@ -172,8 +178,11 @@ class RaceRunner:
 
 
 def _record(stream: RaceStream | None) -> RecordedRace | None:
-    """None where nothing began, or what was raced cannot be had: after a CUDA error, without memory
-    for it, or of a race that is too long for a file."""
+    """Return the race's recording, or None.
+
+    It is None where nothing began, or where the race is not available: after a CUDA error, without
+    memory for it, or if it is too long for a file.
+    """
     if stream is None or not stream.frames:
         return None
     try:

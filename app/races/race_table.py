@@ -1,4 +1,4 @@
-"""RaceTable: every race that a visitor can come back to, by its id."""
+"""RaceTable: every race to which a visitor can come back, by its id."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ KEPT_SECONDS = 600.0  # after the page that showed a race was closed or lost
 
 
 def new_id() -> str:
-    """A race's id. It cannot be guessed, since everyone who has it can see the race."""
+    """Return a race's id, which cannot be guessed: everyone who has it can see the race."""
     return secrets.token_urlsafe(9)
 
 
 @dataclass(frozen=True, eq=False)
 class StoredRace:
-    """A race that is over, or that a file held. Compared by identity, since traces are long."""
+    """A race that is over, or from a file. Compared by identity, because traces are long."""
 
     id: str
     recording: RecordedRace
@@ -40,7 +40,7 @@ class StoredRace:
 
     @cached_property
     def bytes(self) -> int:
-        """In memory, about."""
+        """Its size in memory, approximately."""
         trace, pictures = self.recording.trace, self.recording.pictures
         steps = [frame.step.rows for frame in trace.frames if frame.step]
         rows = sum(array.nbytes for table in steps for array in table.arrays().values())
@@ -52,7 +52,7 @@ class StoredRace:
         return figures(self.recording.trace)
 
     def replay(self) -> Snapshot:
-        """The whole race as one snapshot."""
+        """Return the whole race as one snapshot."""
         machine, recorded = self.recording.trace.header.machine, not self.raced_here
         own = {"id": self.id, "link": self.link, "recorded": recorded}
         own["elsewhere"] = recorded and not is_of_this_machine(machine)
@@ -61,8 +61,10 @@ class StoredRace:
 
 @dataclass(slots=True)
 class _Entry:
-    """A race, and the visitor and the address it counts for. `left`: since when their page is gone,
-    in seconds."""
+    """A race with the visitor and the address it counts for.
+
+    `left` is the time since when their page is gone, in seconds.
+    """
 
     visitor: str
     address: str
@@ -77,10 +79,12 @@ class _Entry:
 
 
 class RaceTable:
-    """Races in progress and races that are over, by id. At most MAX_BYTES are kept of a visitor,
-    MAX_ADDRESS_BYTES of an address, and `max_visitors` have races here. Those least recently used
-    go first; of visitors, those of the address that has most. KEPT_SECONDS after a visitor's page
-    is gone, so are the races."""
+    """Races in progress and races that are over, by id.
+
+    It keeps at most MAX_BYTES of a visitor, MAX_ADDRESS_BYTES of an address, and the races of
+    `max_visitors` visitors. The least recently used races go first, and the visitors of the address
+    that has most. Races go KEPT_SECONDS after their visitor's page is gone.
+    """
 
     def __init__(self, max_visitors: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._max_visitors, self._clock = max_visitors, clock
@@ -96,7 +100,7 @@ class RaceTable:
             self._make_room(entry)
 
     def finish(self, race_id: str, race: StoredRace | None) -> None:
-        """Puts its recording in the place of a race in progress, which leaves without one."""
+        """Replace a race in progress by its recording; without one the race leaves."""
         with self._lock:
             entry = self._entries.pop(race_id, None)
             if entry is not None and race is not None:
@@ -104,8 +108,10 @@ class RaceTable:
                 self._make_room(entry)
 
     def get(self, race_id: Any, visitor: str | None, key: Any = "") -> LiveRace | StoredRace | None:
-        """None for a race that is not kept, or never was. A visitor who asks for a race whose page
-        is gone, or who has its key, owns it from then on."""
+        """Return a race, or None for one that is not kept or never was.
+
+        A visitor who asks for a race whose page is gone, or who has its key, owns it from then on.
+        """
         with self._lock:
             self._drop_expired()
             entry = self._entries.get(race_id) if isinstance(race_id, str) else None
@@ -118,27 +124,27 @@ class RaceTable:
             return entry.race
 
     def stop(self, race_id: str, visitor: str) -> None:
-        """Stop a race that the visitor began here, or, where it is over, the rest of its series."""
+        """Stop a race that the visitor began here or, where it is over, the rest of its series."""
         with self._lock:
             entry = self._entries.get(race_id)
             if entry is not None and entry.visitor == visitor and entry.stopped is not None:
                 entry.stopped.set()
 
     def live(self, visitor: str) -> LiveRace | None:
-        """The visitor's own race in progress."""
+        """Return the visitor's own race in progress, or None."""
         with self._lock:
             races = self._races_of(visitor)
             return next((race for race in races if isinstance(race, LiveRace)), None)
 
     def leave(self, visitor: str) -> None:
-        """The visitor's page is gone."""
+        """Note that the visitor's page is gone."""
         with self._lock:
             for entry in self._entries.values():
                 if entry.visitor == visitor:
                     entry.left = self._clock()
 
     def _races_of(self, visitor: str) -> Iterator[LiveRace | StoredRace]:
-        """The newest first."""
+        """Yield the visitor's races, the newest first."""
         entries = reversed(self._entries.values())
         return (entry.race for entry in entries if entry.visitor == visitor)
 
@@ -150,8 +156,10 @@ class RaceTable:
         self._drop_stored(lambda entry: entry.visitor in away)
 
     def _bound(self, newest: _Entry, most: int, same: Callable[[_Entry], bool]) -> None:
-        """Drops the oldest races that count as the `newest` one does, until they have `most` bytes
-        together with it; that too where it is larger."""
+        """Drop the oldest races that count as `newest` does, until all have at most `most` bytes.
+
+        The newest is dropped too where it alone is larger.
+        """
         room = most - newest.bytes
         for entry in reversed([*filter(same, self._entries.values())]):
             if entry is newest:
@@ -163,7 +171,7 @@ class RaceTable:
             self._entries.pop(newest.race.id, None)
 
     def _visitors_away(self) -> set[str]:
-        """Those who make room for others."""
+        """Return the visitors who make room for others."""
         here: dict[str, str] = {}  # the addresses of visitors, who was here last first
         for entry in reversed(self._entries.values()):
             here.setdefault(entry.visitor, entry.address)

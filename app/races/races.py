@@ -1,5 +1,4 @@
-"""Races: what happens when a visitor asks for a race, stops it, comes back to one, or closes the
-page."""
+"""Races: what happens when a visitor asks for a race, stops it, returns to it or leaves."""
 
 from __future__ import annotations
 
@@ -70,19 +69,20 @@ class Races:
         return tuple(Lane(name) for name in self.pool.lanes(model))
 
     def default_on(self, model: str | None) -> RaceRequest:
-        """The default request, with the lanes that race on this model where there is one of that
-        name."""
+        """Return the default request, with the lanes that race on `model` if it exists."""
         if model is None or self.pool.find(model) is None:
             return self.default
         return replace(self.default, lanes=self._lanes(model))
 
     def waiting_board(self) -> Snapshot:
-        """The board of a page that has nothing to show yet."""
+        """Return the board of a page that has nothing to show yet."""
         return self.pool.waiting(self.default).board().model_copy(update={"prompt": ""})
 
     def read(self, values: Mapping[str, Any]) -> RaceRequest:
-        """The request of plain values, as `read_request` takes them. Raises gr.Error if it cannot
-        be run here."""
+        """Return the request of plain values, as `read_request` takes them.
+
+        Raises gr.Error if it cannot be run here.
+        """
         try:
             request = read_request(values, self.default.model)
             self.require(request)
@@ -91,7 +91,7 @@ class Races:
         return request
 
     def require(self, request: RaceRequest) -> None:
-        """Raises SettingError if a request cannot be run here."""
+        """Raise SettingError if a request cannot be run here."""
         card, infilling = self.pool.require(request.model), request.infilling
         request.sampling.check(card.length)
         card.check_prompt(request.prompt)
@@ -135,14 +135,17 @@ class Races:
     def find(
         self, race_id: Any, session: str | None = None, key: Any = ""
     ) -> LiveRace | StoredRace | None:
-        """A recorded race by its name, or a race that is kept by its id. A visitor who comes back
-        to a race sends the `session` of the page, and the race's key where the page has it."""
+        """Return a recorded race by its name, or a kept race by its id, or None.
+
+        A visitor who comes back to a race sends the `session` of the page, and the race's key where
+        the page has it.
+        """
         if race_id in self.recorded:
             return self.recorded.race(race_id)
         return self._table.get(race_id, session, key)
 
     def kept(self, race_id: Any, session: str) -> StoredRace:
-        """A race that is over. Raises gr.Error, as `show` does."""
+        """Return a race that is over. Raises gr.Error, as `show` does."""
         race = self.find(race_id, session)
         if race is None:
             raise gr.Error(NOT_KEPT, print_exception=False)
@@ -215,22 +218,21 @@ class Races:
             self._table.stop(race.id, session)
 
     def owns(self, race: LiveRace | StoredRace, session: str) -> bool:
-        """Whether this is the visitor's own race in progress; others only watch it."""
+        """Return whether this is the visitor's own race in progress; others only watch it."""
         return race is self._table.live(session)
 
     def leave(self, session: str) -> None:
-        """The visitor's page is gone: its races are kept for a while, for when it comes back."""
+        """Note that the visitor's page is gone; its races are kept for a while."""
         self._table.leave(session)
 
     def _give_way(self, session: str, race: LiveRace | StoredRace) -> None:
-        """Stops the visitor's race in progress where `race`, which the board is to show, is another
-        one."""
+        """Stop the visitor's race in progress where the board is to show another `race`."""
         own = self._table.live(session)
         if own is not None and own is not race:
             own.stop()
 
     def _link(self, recording: RecordedRace) -> str:
-        """The query of its settings; empty where this page cannot race it."""
+        """Return the query of its settings; "" where this page cannot race it."""
         card = self.pool.find(recording.trace.header.model)
         if card is None:
             return ""
@@ -253,5 +255,5 @@ def board_value(
 
 
 def user_error(error: Exception) -> gr.Error:
-    """An exception whose message is user-readable, for gradio."""
+    """Return an exception whose message is for the user as gradio's error."""
     return gr.Error(str(error)[:MAX_MESSAGE], print_exception=False)

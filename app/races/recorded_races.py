@@ -1,4 +1,4 @@
-"""The recorded races that ship with the page and need no model."""
+"""The recorded races that come with the page and need no model."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ TOUR, ROWS = "tour", "rows"  # races of the guided tour
 
 
 class RecordedRaces:
-    """The recorded races of a folder, by file stem, which is their id; `titles` say what is drawn.
-    Parsed at first use."""
+    """The recorded races of a folder, by file stem, which is their id.
+
+    `titles` say what is drawn. Files are parsed at first use.
+    """
 
     def __init__(self, folder: Path = FOLDER) -> None:
         self._texts = {file.stem: file.read_text("utf-8") for file in sorted(folder.glob("*.json"))}

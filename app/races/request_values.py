@@ -16,7 +16,7 @@ from engine.trace import MAX_SIDE, Header
 
 @dataclass(frozen=True, slots=True)
 class KnobField:
-    """One knob of a group's settings, under the name that links have for it (`sjd.window`)."""
+    """One knob of a group's settings, under its name in links (`sjd.window`)."""
 
     group: str
     name: str
@@ -33,7 +33,10 @@ SAMPLING_KNOBS = {field: each for field, each in KNOBS.items() if each.group == 
 
 
 def read_request(values: Mapping[str, Any], default_model: str) -> RaceRequest:
-    """The request of a form's values, lanes as `parse_lane` reads them. Raises SettingError."""
+    """Return the request of a form's values, with lanes as `parse_lane` reads them.
+
+    Raises SettingError.
+    """
     texts = values["lanes"]
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         raise SettingError('The lanes are a list of decoders, as texts: "gsd" or "gsd:G=50;d=0.3".')
@@ -60,8 +63,11 @@ def read_request(values: Mapping[str, Any], default_model: str) -> RaceRequest:
 
 
 def read_infilling(value: Any, model: Any) -> Infilling:
-    """An infilling from {known, order, model}, as `infilling_value` writes it; without a model, of
-    any. Raises SettingError, also for another model's, whose codes mean nothing to this one."""
+    """Return an infilling of {known, order, model}, as `infilling_value` writes it.
+
+    Without a `model` it may be any model's. Raises SettingError, also for another model's
+    infilling, whose codes mean nothing to this one.
+    """
     if not isinstance(value, dict) or not isinstance(known := value.get("known"), list):
         raise SettingError(
             "What to fill in is {known, order}: a code for each token of the picture,"
@@ -78,14 +84,14 @@ def read_infilling(value: Any, model: Any) -> Infilling:
 
 
 def infilling_value(infilling: Infilling | None, model: str) -> dict[str, Any] | None:
-    """The inverse of `read_infilling`; None of a whole picture."""
+    """Return an infilling as `read_infilling` reads it; None for a whole picture."""
     if infilling is None:
         return None
     return {"known": list(infilling.known), "order": infilling.order, "model": model}
 
 
 def request_values(request: RaceRequest) -> dict[str, Any]:
-    """The inverse of `read_request`."""
+    """Return a request as `read_request` reads it."""
     return {
         "prompt": request.prompt,
         "seed": request.seed,
@@ -96,7 +102,7 @@ def request_values(request: RaceRequest) -> dict[str, Any]:
 
 
 def recorded_values(header: Header) -> dict[str, Any]:
-    """The form's values of a race that was recorded, but for its model."""
+    """Return the form's values of a race that was recorded, without its model."""
     return {
         "prompt": header.prompt,
         "seed": header.seed,
@@ -106,12 +112,12 @@ def recorded_values(header: Header) -> dict[str, Any]:
 
 
 def sampling_values(sampling: Sampling) -> dict[str, Any]:
-    """Sampling's part of the form's values."""
+    """Return sampling's part of the form's values."""
     return {field: getattr(sampling, each.name) for field, each in SAMPLING_KNOBS.items()}
 
 
 def request_of(header: Header) -> RaceRequest:
-    """The request for a trace's race. Raises SettingError if it cannot be run."""
+    """Return the request for a trace's race. Raises SettingError if it cannot be run."""
     lanes = tuple(parse_lane(format_lane(lane)) for lane in header.lanes)
     return RaceRequest(
         header.prompt, header.seed, lanes, header.sampling, header.model, header.infilling

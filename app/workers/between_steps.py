@@ -1,5 +1,7 @@
-"""This process also makes films, pictures and figures, and reads uploads. It does so between the
-lanes' steps, so that no lane is charged for it."""
+"""Does this process's other work between the lanes' steps, so that no lane is charged for it.
+
+The other work is making films, pictures and figures, and reading uploads.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ PATIENCE = 5.0  # seconds that a step and a part wait for one another: either ma
 
 
 class Work:
-    """A piece of other work. Between two parts of it lanes go on."""
+    """A piece of other work. Lanes go on between two parts of it."""
 
     def __init__(self, turns: BetweenSteps) -> None:
         self._turns = turns
@@ -24,7 +26,7 @@ class Work:
 
     @property
     def seconds(self) -> float:
-        """How long it has worked so far; its waiting does not count."""
+        """How long it has worked so far, without waiting."""
         return self._seconds + self._part
 
     @property
@@ -32,7 +34,7 @@ class Work:
         return self._turns.clock() - self._began
 
     def pause(self) -> None:
-        """Lets the lanes go on, if this part has lasted PART. Returns when the next part is due."""
+        """Let the lanes go on if this part has lasted PART; return when the next part is due."""
         if self._part >= PART:
             self.end()
             self._began = self._turns.begin()
@@ -53,7 +55,7 @@ class BetweenSteps:
         self.forget()
 
     def forget(self) -> None:
-        """Begins anew, as in a process that was forked: nothing of its parent runs in it."""
+        """Start again, as in a process that was forked: nothing of its parent runs in it."""
         lock = threading.Lock()
         self._lanes = threading.Condition(lock)  # that wait for the work to end
         self._next = threading.Condition(lock)  # the one piece of work that is next
@@ -97,7 +99,7 @@ class BetweenSteps:
             work.end()
 
     def begin(self) -> float:
-        """Waits until a part of some work is due. Returns when it began."""
+        """Wait until a part of some work is due. Returns when it began."""
         with self._line, self._next:
             while self._races:
                 rest = self._due - self.clock()
@@ -111,7 +113,7 @@ class BetweenSteps:
             return self.clock()
 
     def end(self, began: float) -> float:
-        """Ends a part of some work. Returns how many seconds it took."""
+        """End a part of some work. Returns how many seconds it took."""
         with self._lanes:
             now = self.clock()
             self._works -= 1

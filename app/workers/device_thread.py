@@ -1,5 +1,7 @@
-"""The threads that races compute on: one for each device, and how many a pass uses on a
-processor."""
+"""The threads on which races compute.
+
+There is one for each device. `use_threads` sets how many threads a pass uses on a CPU.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +20,20 @@ _CORES = min(torch.get_num_threads(), processors())
 
 @functools.cache
 def device_thread(device: torch.device) -> ThreadPoolExecutor:
-    """A device's one thread: libraries keep handles, workspaces and plans for each thread, and set
-    them up again in another."""
+    """Return a device's one thread.
+
+    Libraries keep handles, workspaces and plans for each thread, and set them up again in another.
+    """
     return ThreadPoolExecutor(1, f"race-{device}")
 
 
 def use_threads(model: ImageModel) -> None:
-    """Sets how many threads the calling thread computes with; on a GPU nothing is set.
+    """Set how many threads the calling thread computes with; on a GPU nothing is set.
 
-    The embedded model gains from two at most, a public one from all. A thread whose core another
-    process uses holds up all the others of a pass, so one core is left to the page and the browser
-    where the model can do without it."""
+    The embedded model gains from at most two, a public one from all. A thread whose core another
+    process uses holds up all the other threads of a pass, so one core is left to the page and the
+    browser where the model can do without it.
+    """
     if model.device.type != "cpu":
         return
     most, least = (_CORES, 2) if model.slow_pixels else (2, 1)

@@ -1,4 +1,4 @@
-"""User-readable messages for failures of a GPU, and for ZeroGPU's own errors."""
+"""Messages for the user about failures of a GPU, and about ZeroGPU's own errors."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ MESSAGES = {Failure.OUT_OF_MEMORY: OUT_OF_MEMORY, Failure.DEVICE_LOST: DEVICE_LO
 
 
 def zerogpu_message(error: gr.Error) -> str:
-    """Message for an error raised by `spaces`, which has one class for all: its title names the
-    kind, and a worker's error has the name of the exception's class as its message."""
+    """Return the message for an error raised by `spaces`, which has one class for all.
+
+    Its title names the kind. A worker's error has the name of the exception's class as its message.
+    """
     title, message = str(getattr(error, "title", "")).lower(), str(error.message)
     if any(part in title for part in ("quota", "credits", "illegal duration")):
         return QUOTA

@@ -1,5 +1,7 @@
-"""Runs a race and yields what the board shows, in the page's process or a worker: ZeroGPU's, or a
-racer of a cluster."""
+"""Runs a race and yields what the board shows.
+
+It runs in the page's process or in a worker: ZeroGPU's, or a racer of a cluster.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """Nothing new to show. Yielded often: between two events a race can be ended."""
+    """Nothing new to show. It is yielded often, because a race can be ended between two events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +50,10 @@ class Recording:
 
 @dataclass(frozen=True, slots=True)
 class WorkerFailure:
-    """The last event of such a process if the race failed. `message` is user-readable; where it is
-    empty, gpu_errors has one for the kind of failure."""
+    """The last event of such a process if the race failed.
+
+    `message` is for the user; where it is empty, gpu_errors has one for the kind of failure.
+    """
 
     failure: Failure
     message: str
@@ -59,15 +63,17 @@ WorkerEvents = Generator[Snapshot | Update | Idle | Recording | WorkerFailure, N
 
 
 def duration_words(seconds: float) -> str:
-    """Seconds rounded up: "40 seconds", "3 minutes"."""
+    """Return seconds rounded up: "40 seconds", "3 minutes"."""
     if seconds <= 90:
         return f"{max(10, 10 * math.ceil(seconds / 10))} seconds"
     return f"{math.ceil(seconds / 60)} minutes"
 
 
 def race_seconds(race: Race) -> float:
-    """Seconds after which a race is stopped: the settings', or twice what every pass of a public
-    model's lanes is estimated to take on a CPU."""
+    """Return the seconds after which a race is stopped.
+
+    They are the settings', or twice the estimate for every pass of a public model's lanes on a CPU.
+    """
     model = race.model
     if not (isinstance(model, BodyModel) and model.card and model.slow_pixels):
         return SETTINGS.race_seconds
@@ -76,7 +82,7 @@ def race_seconds(race: Race) -> float:
 
 
 def slow_note(model: ImageModel) -> str:
-    """What to know of a race on a public model on a CPU, in sentences; nothing of others."""
+    """Return what to know of a race on a public model on a CPU, in sentences; else ""."""
     if not model.slow_pixels:
         return ""
     said = "" if model.preview else COLOURS
@@ -87,19 +93,24 @@ def slow_note(model: ImageModel) -> str:
 
 
 class RaceStream:
-    """A race as it goes on, and what is to be kept of it."""
+    """A race in progress, and what is to be kept of it."""
 
     def __init__(self, race: Race, note: str, seconds: float, late: str = "") -> None:
-        """The board says `note`. After `seconds` the race is stopped and the board says `late`, by
-        default that this page allows no more."""
+        """Prepare a race; the board says `note`.
+
+        After `seconds` the race is stopped and the board says `late`, by default that this page
+        allows no more.
+        """
         self.race, self.frames = race, list[Frame]()
         self._board = live_board(race)
         self._board.note = note or slow_note(race.model)
         self._seconds, self._late = seconds, late or RACE_LIMIT.format(seconds)
 
     def events(self) -> Generator[Snapshot | Update | Idle, None, None]:
-        """Yields a snapshot at once, then updates as often as DRAWING_SHARE and the settings allow,
-        and Idle after every other step."""
+        """Yield a snapshot at once, then updates, and Idle after every other step.
+
+        Updates come as often as DRAWING_SHARE and the settings allow.
+        """
         use_threads(self.race.model)
         board, started, drawing, updates = self._board, time.monotonic(), 0.0, 0
         due = started + 1 / SETTINGS.updates
@@ -145,13 +156,15 @@ class RaceStream:
                 yield frame
 
     def trace(self) -> Trace:
-        """Of a race that may have been closed before its end: lanes that were racing are
-        stopped."""
+        """Return the trace of a race that may have been closed before its end.
+
+        Lanes that were racing are stopped.
+        """
         last = {frame.lane: frame.state for frame in self.frames}
         racing = [lane for lane, state in last.items() if state is LaneState.RACING]
         ends = (Frame(lane, LaneState.STOPPED) for lane in racing)
         return self.race.trace((*self.frames, *ends))
 
     def recording(self) -> RecordedRace:
-        """Raises TraceError for a race that is too long for a file."""
+        """Return the recording. Raises TraceError for a race that is too long for a file."""
         return record(self.trace(), self.race.model, self._board.pictures())

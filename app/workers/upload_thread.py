@@ -1,5 +1,8 @@
-"""The one thread that reads what visitors upload. What that takes is given back to the system: a
-small file may be large in memory, and glibc keeps what is freed, for each thread that took some."""
+"""The one thread that reads what visitors upload.
+
+Its memory is given back to the system: a small file may be large in memory, and glibc keeps what is
+freed, for each thread that took some.
+"""
 
 from __future__ import annotations
 

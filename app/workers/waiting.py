@@ -15,8 +15,11 @@ from visualize.board.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A race that was asked for and has not begun. `note` says what it waits for; `machine` is
-    empty where only the race will tell which one runs it."""
+    """A race that was asked for and has not begun.
+
+    `note` says what it waits for. `machine` is empty where only the race will tell which one runs
+    it.
+    """
 
     request: RaceRequest
     card: ModelCard
@@ -24,8 +27,10 @@ class Waiting:
     note: str = ""
 
     def board(self) -> Snapshot:
-        """Its lanes with nothing drawn, no swatches and no forced tokens: none is known before the
-        model is loaded."""
+        """Return its lanes with nothing drawn, no swatches and no forced tokens.
+
+        None of these is known before the model is loaded.
+        """
         request, card = self.request, self.card
         infilling, whole = request.infilling, tuple(range(card.grid[0] * card.grid[1]))
         header = Header(

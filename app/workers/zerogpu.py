@@ -38,13 +38,16 @@ _loaded: dict[str, ImageModel] = {}
 
 
 def place(name: str) -> None:
-    """Puts a model on the GPU before the page starts. ZeroGPU packs what is there then, and streams
-    it to each worker faster than that could read it from the disk. Raises ModelError."""
+    """Put a model on the GPU before the page starts. Raises ModelError.
+
+    ZeroGPU packs what is there then, and streams it to each worker faster than that could read it
+    from the disk.
+    """
     _loaded[name] = _load(name)
 
 
 def _load(name: str) -> ImageModel:
-    """Raises ModelError."""
+    """Load a model. Raises ModelError."""
     return load(
         name,
         "cuda",
@@ -56,8 +59,10 @@ def _load(name: str) -> ImageModel:
 
 
 def cost(model: str, decoders: Sequence[str], infilling: Infilling | None = None) -> float:
-    """Seconds for which a race of these lanes holds a GPU at most, from the model's size and grid;
-    the visitor's daily quota is checked against them."""
+    """Return the seconds for which a race of these lanes holds a GPU at most.
+
+    They follow from the model's size and grid. The visitor's daily quota is checked against them.
+    """
     card = CARDS[model]
     length = infilling.masked if infilling else card.length
     one_pass = PASS_SECONDS + PASS_SECONDS_PER_BILLION * card.parameters / 1e9
