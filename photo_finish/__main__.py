@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import argparse
+import signal
+import sys
 
+from engine.terminal import say
 from tools.bench.command import add_bench_command
 from tools.check.command import add_check_command
 from tools.infill import add_infill_command
@@ -12,8 +15,15 @@ from tools.judge.command import add_judge_command
 from tools.models import add_models_command
 from tools.race import add_race_command
 
+INTERRUPTED, TERMINATED = 130, 143  # statuses after Ctrl-C and SIGTERM, as shells have them
+
 
 def main() -> None:
+    """Run the command that is typed.
+
+    Ctrl-C and SIGTERM raise KeyboardInterrupt in it. A command may print what it knows by then, and
+    raises it again.
+    """
     parser = argparse.ArgumentParser(prog="photo-finish")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     page = commands.add_parser("page", help="serve the page, on http://127.0.0.1:7860")
@@ -25,7 +35,21 @@ def main() -> None:
     add_models_command(commands.add_parser("models", help="what races here; fetch or check one"))
     add_check_command(commands.add_parser("check", help="whether races run here as they should"))
     args = parser.parse_args()
-    args.run(args)
+    status = INTERRUPTED
+
+    def terminate(*_: object) -> None:
+        nonlocal status
+        status = TERMINATED
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, terminate)
+    try:
+        args.run(args)
+    except KeyboardInterrupt:
+        say("\nStopped before its end.", sys.stderr)
+        sys.exit(status)
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def serve_page(_: argparse.Namespace) -> None:

@@ -194,7 +194,7 @@ def print_race(race: Race, out: Path | None) -> None:
     stats = [LaneStats() for _ in names]
     states = [LaneState.WAITING for _ in names]
     printed = 0.0
-    stopped = False
+    interrupt: KeyboardInterrupt | None = None
     try:
         for frame in race:
             frames.append(frame)
@@ -208,8 +208,8 @@ def print_race(race: Race, out: Path | None) -> None:
                 if not say(lines, end="\n\n") and out is None:
                     sys.exit(1)
                 printed = time.monotonic()
-    except KeyboardInterrupt:
-        stopped = True
+    except KeyboardInterrupt as error:
+        interrupt = error
     trace = race.trace(frames)
     written = None
     if out:
@@ -218,12 +218,12 @@ def print_race(race: Race, out: Path | None) -> None:
             written = f"trace: {out}"
         except OSError as error:
             say(f"the trace could not be written to {out}: {error.strerror}", sys.stderr)
-    if stopped:
-        say("stopped")
     say(standings(names, stats, states, race.plan.length))
     say(f"\n{request.prompt!r}, seed {request.seed}, on {trace.header.machine}")
     if written:
         say(written)
+    if interrupt:
+        raise interrupt
     if LaneState.FAILED in states or (out and not written):
         sys.exit(1)
 

@@ -8,6 +8,7 @@ import functools
 import io
 import itertools
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
@@ -201,20 +202,32 @@ def test_a_failed_lane_is_reported_and_the_exit_status_is_1(
     assert "failed" in captured.out
 
 
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupted_race_is_shown_as_far_as_it_got(
-    main: Main, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Capture
+    main: Main,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: Capture,
+    number: signal.Signals,
+    status: int,
 ) -> None:
     real = Race.__iter__
 
     def interrupted(self: Race) -> Iterator[Frame]:
         for i, frame in enumerate(real(self)):
             if i == 6:
-                raise KeyboardInterrupt
+                signal.raise_signal(number)
             yield frame
 
+    before = signal.getsignal(signal.SIGTERM)
     monkeypatch.setattr(Race, "__iter__", interrupted)
-    main("x", "--lanes", "ar,sjd", "--out", str(tmp_path / "race.json"))
-    assert "stopped" in capsys.readouterr().out
+    with pytest.raises(SystemExit) as ended:
+        main("x", "--lanes", "ar,sjd", "--out", str(tmp_path / "race.json"))
+    assert ended.value.code == status
+    captured = capsys.readouterr()
+    assert "racing" in captured.out
+    assert captured.err.endswith("\nStopped before its end.\n")
+    assert signal.getsignal(signal.SIGTERM) is before
     assert len(Trace.loads((tmp_path / "race.json").read_text()).frames) == 6
 
 

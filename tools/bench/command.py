@@ -207,10 +207,16 @@ def run_bench(args: argparse.Namespace) -> None:
         parser.error(str(error))
     race(model, replace(requests[0], seed=1000))  # warms caches and allocators up; not counted
     runs: list[list[LaneRun]] = []
-    for request in requests:
-        runs.append(race(model, request))
-        done = f"{len(runs)}/{len(requests)} {request.prompt}, seed {request.seed}"
-        print(done, file=sys.stderr)
+    interrupt: KeyboardInterrupt | None = None
+    try:
+        for request in requests:
+            runs.append(race(model, request))
+            done = f"{len(runs)}/{len(requests)} {request.prompt}, seed {request.seed}"
+            print(done, file=sys.stderr)
+    except KeyboardInterrupt as error:
+        if not runs:
+            raise
+        interrupt = error  # once the figures of the races that are over are printed
     by_lane = list(zip(*runs, strict=True))
     ar = by_lane[names.index("ar")] if "ar" in names else None
     result = {
@@ -227,6 +233,8 @@ def run_bench(args: argparse.Namespace) -> None:
     }
     say(card(result), end="\n\n")
     say(json.dumps(result))
+    if interrupt:
+        raise interrupt
 
 
 def infill_report(

@@ -18,8 +18,6 @@ from tools.judge.judge import judge
 from tools.judge.words import in_words
 from visualize.figures.counterexample import counterexample_svg
 
-INTERRUPTED = 130  # status, as a shell has it
-
 
 def add_judge_command(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
@@ -33,8 +31,11 @@ def add_judge_command(parser: argparse.ArgumentParser) -> None:
 
 
 def run_judge(args: argparse.Namespace) -> None:
-    """Exits with 1 where a decoder does not keep what its badge says, and with 130 where it was
-    interrupted: then it says what was known, and writes nothing."""
+    """Judge decoders and print the verdicts.
+
+    Exits with 1 where a decoder does not keep what its badge says. Raises KeyboardInterrupt again
+    where it was interrupted, after it has printed what was known; it then writes nothing.
+    """
     try:
         decoders = _decoders(args.decoder)
     except DecoderError as error:
@@ -57,7 +58,9 @@ def run_judge(args: argparse.Namespace) -> None:
         say(VerdictFile(verdicts=tuple(verdicts)).model_dump_json(indent=1))
     else:
         say("\n\n".join(map(in_words, verdicts)))
-    sys.exit(INTERRUPTED if stopped else 0 if all(map(_kept, verdicts)) else 1)
+    if stopped:
+        raise KeyboardInterrupt
+    sys.exit(0 if all(map(_kept, verdicts)) else 1)
 
 
 def _decoders(which: str) -> list[type[Decoder]]:

@@ -43,5 +43,6 @@ def _begin(kind: type[Decoder], every: Sequence[Settings]) -> None:
 
 def _begin_worker(kind: type[Decoder], every: Sequence[Settings]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that forked them ends them
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     torch.set_num_threads(1)  # threads of before the fork are not there
     _begin(kind, every)

@@ -105,6 +105,33 @@ def test_without_vanilla_ar_there_is_no_speed_up() -> None:
     assert "speed_up" not in json.loads(lines[-1])["lanes"]["sjd"]
 
 
+@pytest.mark.parametrize("raced", [0, 2])
+def test_an_interrupted_bench_prints_the_figures_of_the_races_that_are_over(raced: int) -> None:
+    real, calls = bench.race, itertools.count(-1)  # the first one warms up
+
+    def race(*args: Any) -> Any:
+        if next(calls) == raced:
+            raise KeyboardInterrupt
+        return real(*args)
+
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        patch.object(cli_race, "load", lambda *args, **options: Toy((2, 2), 4)),
+        patch.object(bench, "race", race),
+        patch.object(sys, "argv", ["photo-finish", "bench", "--lanes", "ar", "--prompts", "2"]),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        pytest.raises(SystemExit) as ended,
+    ):
+        cli.main()
+    assert ended.value.code == 130
+    assert err.getvalue().endswith("\nStopped before its end.\n")
+    if raced:
+        assert json.loads(out.getvalue().splitlines()[-1])["races"] == raced
+    else:
+        assert out.getvalue() == ""
+
+
 def test_one_prompt_from_seeds_of_ones_own() -> None:
     with patch.object(cli_race, "load", lambda *args, **options: Toy((2, 2), 4)):
         lines, err = run_bench(
