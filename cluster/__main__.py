@@ -24,6 +24,12 @@ GONE = (
     "Photo Finish has ended: its application on the cluster is gone. Somebody deleted it, or shut"
     " Ray Serve down."
 )
+# What Ray says where something takes longer than 30 seconds, and what that means here.
+SLOW = {
+    "to be scheduled": "The cluster has no room for all of it: `ray status` on its head says what"
+    " is missing.",
+    "to initialize": "It is still starting: loading a model may take minutes.",
+}
 
 
 def main() -> None:
@@ -179,7 +185,8 @@ def _watch(name: str, where: str) -> None:
         found = serve.status().applications.get(name)
         if found is None or found.status == "DELETING":
             raise SystemExit(GONE)
-        why = "\n".join(each.message for each in found.deployments.values() if each.message)
+        messages = [each.message for each in found.deployments.values() if each.message]
+        why = "\n".join(dict.fromkeys(map(_plain, messages)))
         if found.status == "DEPLOY_FAILED":
             raise SystemExit(f"Photo Finish cannot start: {found.message}\n{why}")
         if found.status == "RUNNING" and not serves:
@@ -194,6 +201,11 @@ def _watch(name: str, where: str) -> None:
             said = why
             print(f"Photo Finish is not on the cluster yet. {why}", flush=True)
         time.sleep(WATCH_SECONDS)
+
+
+def _plain(message: str) -> str:
+    """Return Ray's message, or what it means here."""
+    return next((words for part, words in SLOW.items() if part in message), message)
 
 
 def _end_at_sigterm() -> None:

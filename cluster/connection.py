@@ -7,6 +7,7 @@ import logging
 import os
 import socket
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -26,6 +27,11 @@ LOCAL = {
 }
 # One try of half a minute at most, where Ray would have twenty.
 JOINED = {"RAY_gcs_server_port_wait_time_s": "1"}
+ANSWER_SECONDS = 15.0  # in which a cluster's head has to say that it is one
+# What a client of HTTP/2 says first, with an empty frame of settings, and the type of the frame
+# that a server answers with (RFC 9113, 3.4 and 6.5). Ray's head speaks gRPC, and so HTTP/2.
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0"
+SETTINGS = 4
 # The longest name of a socket in a folder that is made for Ray, and the longest path that a system
 # takes for one.
 SOCKET = "ray/session_2026-01-01_00-00-00_000000_1234567/sockets/plasma_store.1"
@@ -74,8 +80,8 @@ def _join(address: str) -> None:
     environment = {"env_vars": settings, "working_dir": str(ROOT), "excludes": LEFT_OUT}
     where = urlsplit("//" + address.rpartition("//")[2])
     try:
-        if where.port:  # Ray would try for minutes
-            socket.create_connection((where.hostname, where.port), timeout=10).close()
+        if where.port:
+            _greet(where.hostname or "", where.port)
         ray.init(address, runtime_env=environment, log_to_driver=False, logging_level=logging.ERROR)
     except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
         if "AuthenticationError" in f"{error!r} {error.__cause__!r}":
@@ -89,6 +95,23 @@ def _join(address: str) -> None:
             f" head says whether it runs; its version of Ray must be {ray.__version__}, and its"
             " token, if it has one, this program's RAY_AUTH_TOKEN."
         ) from error
+
+
+def _greet(host: str, port: int) -> None:
+    """Raise OSError where no head of a cluster answers; Ray would try for minutes."""
+    deadline = time.monotonic() + ANSWER_SECONDS
+    with socket.create_connection((host, port), timeout=ANSWER_SECONDS) as connection:
+        if os.environ.get("RAY_USE_TLS") == "1":  # it says nothing in plain words
+            return
+        connection.sendall(PREFACE)
+        head = b""
+        while len(head) < 4:
+            connection.settimeout(max(0.01, deadline - time.monotonic()))
+            if not (part := connection.recv(9)):
+                break
+            head += part
+        if head[3:4] != bytes([SETTINGS]):
+            raise ConnectionError("this is no server of HTTP/2")
 
 
 def ray_folder() -> tempfile.TemporaryDirectory[str]:

@@ -140,12 +140,18 @@ def test_why_a_deployment_failed_is_said(serve) -> None:
 
 
 def test_what_it_waits_for_is_said_at_once_and_as_it_changes(serve, capsys) -> None:
+    slow = (
+        "Deployment '{}' has 1 replicas that have taken more than 30s to initialize.\nThis may be"
+    )
     waits = application("DEPLOYING", racer="No GPU is free.", page="")
-    serve([application("DEPLOYING"), waits, waits, application("RUNNING"), None])
+    starts = application("DEPLOYING", racer=slow.format("racer"), page=slow.format("page"))
+    serve([application("DEPLOYING"), waits, waits, starts, application("RUNNING"), None])
     assert capsys.readouterr().out.splitlines() == [
         "Photo Finish waits for machines: the cluster has room for 0 racers of 1 cores and 1 GPUs"
         " each, and 1 have to be there.",
         "Photo Finish is not on the cluster yet. No GPU is free.",
+        "Photo Finish is not on the cluster yet. It is still starting: loading a model may take"
+        " minutes.",
         "Photo Finish is on http://127.0.0.1:1/class of the cluster's head, its metrics on"
         " http://192.0.2.1:8080/metrics",
     ]

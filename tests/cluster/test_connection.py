@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 import tempfile
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ import ray
 from ray._private.runtime_env.packaging import _get_excludes, create_package
 from ray.exceptions import AuthenticationError
 
+from cluster import connection as module
 from cluster.connection import LEFT_OUT, LOCAL, PATH_BYTES, SENT, SOCKET, connection
 from tests.pages import ROOT, page
 from tests.ports import free_port
@@ -25,6 +28,28 @@ def test_a_cluster_that_does_not_answer_is_said_in_words(scheme: str) -> None:
         words = f"no Ray cluster answers at {address}"
         with pytest.raises(SystemExit, match=words), connection(address):
             pass
+
+
+@pytest.mark.parametrize("answer", [None, b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\0"])
+def test_what_listens_there_and_is_no_cluster_is_said_in_words(monkeypatch, answer) -> None:
+    """It says nothing, hangs up, or speaks of something else."""
+    monkeypatch.setattr(module, "ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(ray, "init", lambda *_, **__: pytest.fail("it would wait"))
+    with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor(1) as other:
+
+        def serve() -> socket.socket:
+            client, _ = server.accept()
+            if answer is not None:
+                client.sendall(answer)
+                client.shutdown(socket.SHUT_WR)
+            return client
+
+        served = other.submit(serve)
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        words = f"no Ray cluster answers at {address}"
+        with pytest.raises(SystemExit, match=words), connection(address):
+            pass
+        served.result().close()
 
 
 def test_auto_with_rays_own_variable_to_nobody_is_said_in_words_and_asks_ray_nothing(
