@@ -11,6 +11,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 
 from app.models.model_pool import ModelPool
 from app.races.races import user_error
+from app.workers.between_steps import BETWEEN_STEPS
 from app.workers.upload_thread import read_upload
 from engine.infilling import ORDERS
 from engine.models.supply.card import ModelError
@@ -47,13 +48,14 @@ def _read(pool: ModelPool, path: Any, model: Any) -> dict[str, Any]:
             f"The files of {card.title} are not on this machine yet: race on it once, then bring"
             " your picture."
         )
-    picture = _fitted(path, size(card))
-    return {
-        "known": encode(card, here, np.array(picture)),
-        "order": ORDERS[0],
-        "model": card.name,
-        "picture": _webp(picture),
-    }
+    with BETWEEN_STEPS.work():
+        picture = _fitted(path, size(card))
+        return {
+            "known": encode(card, here, np.array(picture)),
+            "order": ORDERS[0],
+            "model": card.name,
+            "picture": _webp(picture),
+        }
 
 
 def _fitted(path: Any, size: tuple[int, int]) -> Image.Image:

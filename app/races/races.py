@@ -6,6 +6,7 @@ import functools
 import logging
 import random
 import threading
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +24,7 @@ from app.races.race_table import MAX_BYTES, RaceTable, StoredRace, new_id
 from app.races.recorded_races import RecordedRaces
 from app.races.request_values import read_request, request_of
 from app.settings import AUTO, SETTINGS
+from app.workers.between_steps import BETWEEN_STEPS
 from app.workers.upload_thread import read_upload
 from engine.decoders import DECODERS
 from engine.race import Lane, RaceRequest
@@ -38,6 +40,7 @@ NOT_KEPT = (
     "This race is no longer kept here, or it never began. Reload the page to have its settings in"
     " the form, and race again."
 )
+FILE_SECONDS = 5.0  # of a processor, for one visitor's file
 NOT_YOURS = "Only the page that began this race can stop it."
 
 log = logging.getLogger(__name__)
@@ -193,14 +196,26 @@ class Races:
                 f"The file is larger than {MAX_FILE_BYTES // 2**20} MB, which a trace may have at"
                 " most."
             )
-        recording = RecordedRace.loads(file.read_bytes())
-        race = StoredRace(new_id(), recording, self._link(recording))
-        if race.bytes > MAX_BYTES:
-            raise TraceError(
-                f"The race takes {race.bytes / 2**20:.0f} MB of memory; this page keeps"
-                f" {MAX_BYTES // 2**20} of each visitor."
-            )
-        self.replay(race)  # a race that cannot be drawn is not kept; the page asks for it next
+        began = time.thread_time()  # a loaded machine takes longer for the same file
+        with BETWEEN_STEPS.work() as work:
+
+            def go_on() -> None:
+                if time.thread_time() - began > FILE_SECONDS:
+                    raise TraceError(
+                        f"Reading this file takes over {FILE_SECONDS:g} seconds, which is all that"
+                        " one file has here."
+                    )
+                work.pause()
+
+            recording = RecordedRace.loads(file.read_bytes(), go_on)
+            race = StoredRace(new_id(), recording, self._link(recording))
+            if race.bytes > MAX_BYTES:
+                raise TraceError(
+                    f"The race takes {race.bytes / 2**20:.0f} MB of memory; this page keeps"
+                    f" {MAX_BYTES // 2**20} of each visitor."
+                )
+            go_on()
+            self.replay(race)  # a race that cannot be drawn is not kept; the page asks for it next
         return race
 
     def stop(self, race_id: Any, key: Any, session: str) -> None:

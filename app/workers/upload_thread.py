@@ -14,8 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import ParamSpec, TypeVar
 
-from app.workers.between_steps import BETWEEN_STEPS
-
 Values = ParamSpec("Values")
 Result = TypeVar("Result")
 
@@ -33,8 +31,7 @@ def read_upload(
 
 def _read(read: Callable[Values, Result], *values: Values.args, **named: Values.kwargs) -> Result:
     try:
-        with BETWEEN_STEPS.work():
-            return read(*values, **named)
+        return read(*values, **named)
     except Exception as error:
         # Who gets it may keep it for long, and with it all that was read.
         each: BaseException | None = error

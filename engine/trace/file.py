@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from operator import index
@@ -258,18 +258,23 @@ class Trace:
         return Trace.read(parse(text))
 
     @staticmethod
-    def read(data: dict[str, Any]) -> Trace:
-        """Return the trace of what `parse` returned. Raises TraceError, as `loads` does."""
+    def read(data: dict[str, Any], go_on: Callable[[], None] = lambda: None) -> Trace:
+        """Return the trace of what `parse` returned. Raises TraceError, as `loads` does.
+
+        Calls `go_on` between its parts, and lets through what that raises.
+        """
         read_table, read = READERS[data["version"]]
         try:
             header = _header(data["header"])
             lanes, room = [], Room(MAX_STEPS, MAX_POSITIONS, MAX_ROWS)
             for i, packed in enumerate(data["lanes"][: len(header.lanes) + 1]):
+                go_on()
                 cells = np.array(header.cells_of(min(i, len(header.lanes) - 1)))
                 table = read_table(packed, cells, header.vocab_size, room)
                 lanes.append(table)
                 room = room.beside(table)
-            trace = Trace(header, tuple(_frames(data["order"], lanes)), read(data["codebook"]))
+            frames = tuple(_frames(data["order"], lanes, go_on))
+            trace = Trace(header, frames, read(data["codebook"]))
         except TraceError:
             raise
         except PackingError as error:
@@ -346,11 +351,13 @@ def _header(head: dict[str, Any]) -> Header:
     )
 
 
-def _frames(order: list[Any], lanes: list[StepTable]) -> Iterator[Frame]:
+def _frames(order: list[Any], lanes: list[StepTable], go_on: Callable[[], None]) -> Iterator[Frame]:
     if len(order) > sum(map(len, lanes)) + MAX_EVENTS * len(lanes):
         raise TraceError("The trace is damaged: it has more events than its lanes can have.")
     queues = [steps_of(table) for table in lanes]
-    for lane, state, has_step, error in order:
+    for i, (lane, state, has_step, error) in enumerate(order):
+        if i % 1000 == 0:
+            go_on()
         if not 0 <= index(lane) < len(lanes):
             raise TraceError("The trace is damaged: an event belongs to no lane.")
         step = next(queues[lane], None) if has_step else None

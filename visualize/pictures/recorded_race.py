@@ -72,17 +72,18 @@ class RecordedRace:
         return json.dumps(json.loads(text) | {"pictures": pictures})
 
     @staticmethod
-    def loads(text: str | bytes) -> RecordedRace:
+    def loads(text: str | bytes, go_on: Callable[[], None] = lambda: None) -> RecordedRace:
         """Read a file from anyone. Raises TraceError, whose message says what is wrong with it.
 
         The result can be drawn: its decoders are known here, their settings are valid, and every
         picture is a WebP file of a size that fits the grid. Sizes are checked before a pixel is
-        decoded.
+        decoded. Calls `go_on` between its parts, and lets through what that raises.
         """
         data = parse(text)
-        trace = Trace.read(data)
+        trace = Trace.read(data, go_on)
         _texts(trace)
         for i in range(len(trace.header.lanes)):
+            go_on()
             _drawable(trace, i)
         pictures = data.get("pictures")
         return RecordedRace(trace, None if pictures is None else _pictures(pictures, trace.header))
@@ -129,6 +130,7 @@ def _texts(trace: Trace) -> None:
         header.model,
         header.machine,
         header.weights,
+        header.dtype,
         *(frame.error or "" for frame in trace.frames),
     ):
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import logging
 import threading
 from pathlib import Path
@@ -19,6 +20,7 @@ from app.races.race_table import StoredRace
 from app.races.races import NOT_KEPT, NOT_OVER, NOT_YOURS, Races
 from app.races.recorded_races import RecordedRaces
 from app.settings import AppSettings
+from app.workers.between_steps import Work
 from app.workers.race_stream import RaceStream
 from engine.decoders import DEFAULT
 from engine.trace import MAX_BYTES
@@ -338,6 +340,19 @@ def test_a_file_too_large_is_not_read_or_not_kept(races, file, tmp_path, monkeyp
         races.open_file(str(path), SESSION, "")
     monkeypatch.setattr(app.races.races, "MAX_BYTES", 1000)
     with pytest.raises(gr.Error, match="MB of memory; this page keeps"):
+        races.open_file(str(file), SESSION, "")
+
+
+def test_a_file_that_takes_too_long_to_read_is_given_up_and_lanes_go_on_meanwhile(
+    races, file, monkeypatch
+) -> None:
+    """However busy the machine is: what counts is a processor's time for it."""
+    pauses = list[float]()
+    monkeypatch.setattr(Work, "pause", lambda work: pauses.append(work.seconds))
+    board = races.open_file(str(file), SESSION, "")
+    assert len(pauses) > 2 * len(races.kept(board["race"], SESSION).recording.trace.header.lanes)
+    monkeypatch.setattr(app.races.races.time, "thread_time", itertools.count(step=2).__next__)
+    with pytest.raises(gr.Error, match="takes over 5 seconds, which is all that one file has"):
         races.open_file(str(file), SESSION, "")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import tempfile
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -17,11 +18,12 @@ from starlette.applications import Starlette
 from app.page.export import make_file
 from app.races.race_events import race_routes
 from app.races.race_table import StoredRace
+from app.races.races import Races
 from app.workers import between_steps, race_stream
 from app.workers.between_steps import BETWEEN_STEPS, PART, SHARE, BetweenSteps
-from app.workers.upload_thread import read_upload
 from engine.race import Race
 from engine.trace import Frame
+from tests.app.conftest import NONE_RECORDED, toy_pool
 from tests.coroutines import run
 from tests.races import race_of, raced
 from tests.set_clock import Clock
@@ -204,11 +206,21 @@ async def _opened() -> None:
         await client.get("/races/a/events")
 
 
+RACES, TEXT = Races(toy_pool(Toy()), NONE_RECORDED), RECORDING.dumps()
+
+
+def _upload() -> None:
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        file.write(TEXT)
+        file.flush()
+        RACES.open_file(file.name, "a visitor", "")
+
+
 @pytest.mark.parametrize(
     "work",
     [
         lambda: make_file(RECORDING, "CSV of the steps", None, None, print),
-        lambda: read_upload(lambda: None),
+        _upload,
         lambda: run(_opened()),
     ],
 )

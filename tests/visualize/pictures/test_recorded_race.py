@@ -274,7 +274,7 @@ def test_a_trace_with_a_withdrawn_setting_opens_under_its_old_name(decoder, sett
     assert recording.trace.header.lanes[0].settings == settings
 
 
-@pytest.mark.parametrize("name", ["prompt", "machine", "model", "error"])
+@pytest.mark.parametrize("name", ["prompt", "machine", "model", "weights", "dtype", "error"])
 def test_half_a_surrogate_pair_is_rejected(name) -> None:
     data = json.loads(TEXT)
     if name == "error":
