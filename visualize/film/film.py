@@ -92,8 +92,8 @@ def film(
     """Return the race as a film's file.
 
     The film shows the whole race, `speed` times (0.05 to 16) as fast as it ran, then HOLD seconds
-    of the finish. By passes it lasts as long as by seconds. MP4 has 30 frames a second and at most
-    3,600; WebP 12 and 300; GIF 10 and 200. A longer film has fewer frames a second.
+    of the finish. By passes it lasts as long as by seconds. MP4 has 30 frames a second, but 3,600
+    in all at most; WebP 12 and 300, GIF 10 and 200. A longer film has fewer frames a second.
 
     `lanes` are the lanes to show (all, if None). `progress` gets the share that is done, from 0 to
     1; an exception of it ends the work. Raises FilmError where the speed is out of range, or the
