@@ -23,9 +23,7 @@ export function mountShare(button, { state, onChange }) {
   const open = () => {
     const menu = menuOf();
     Object.assign(menu, { popover: "auto", role: "dialog", ariaLabel: "Share" });
-    menu.addEventListener("beforetoggle", () => {
-      for (const words of queryAll(menu, ".share-links span")) words.textContent = "";
-    });
+    menu.addEventListener("beforetoggle", sayNothing);
     menu.addEventListener("toggle", () => {
       if (menu.matches(":popover-open")) query(menu, "button:not([hidden])").focus();
     });
@@ -94,10 +92,18 @@ const copied = async (text) =>
   );
 
 /**
- * Says on a button what has been done, until the menu is closed.
+ * Says on a button what was done last, until the menu is closed: the clipboard holds one thing.
  * @param {HTMLElement} button @param {string} text
  */
-const sayOn = (button, text) => (query(button, "span").textContent = text);
+function sayOn(button, text) {
+  sayNothing();
+  query(button, "span").textContent = text;
+}
+
+/** Takes away what the menu's buttons say. */
+function sayNothing() {
+  for (const words of queryAll(document, ".share-links span")) words.textContent = "";
+}
 
 /**
  * Copies a link, or makes it the page's address where the browser does not let it be copied.
