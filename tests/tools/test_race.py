@@ -221,8 +221,13 @@ def test_an_interrupted_race_is_shown_as_far_as_it_got(
 
     before = signal.getsignal(signal.SIGTERM)
     monkeypatch.setattr(Race, "__iter__", interrupted)
-    with pytest.raises(SystemExit) as ended:
-        main("x", "--lanes", "ar,sjd", "--out", str(tmp_path / "race.json"))
+    # where the tests themselves run in the background, a shell has SIGINT ignored
+    ignored = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(SystemExit) as ended:
+            main("x", "--lanes", "ar,sjd", "--out", str(tmp_path / "race.json"))
+    finally:
+        signal.signal(signal.SIGINT, ignored)
     assert ended.value.code == status
     captured = capsys.readouterr()
     assert "racing" in captured.out
