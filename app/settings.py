@@ -217,6 +217,13 @@ class AppSettings(BaseSettings):
         le=3600,
         description="seconds that making a file to take away may take, without waiting for races",
     )
+    share_seconds: float = Field(
+        450.0,
+        gt=0,
+        le=900,
+        description="seconds in each quarter of an hour for the films, seeds and sweeps of one"
+        " address; none for visitors on the machine itself",
+    )
 
 
 def read(environment: Mapping[str, str] = os.environ) -> AppSettings:

@@ -15,9 +15,10 @@ from typing import Any
 import gradio as gr
 
 from app.api.request_guard import without_message, words_of
-from app.api.visitor import session_of
+from app.api.visitor import address, session_of
 from app.page.form import PRIVATE, unchecked
 from app.page.links import notice_of
+from app.races.allowances import UNLIMITED, Allowance
 from app.races.races import Races
 from app.settings import SETTINGS
 from app.workers.between_steps import BETWEEN_STEPS
@@ -114,12 +115,17 @@ def file_name(recording: RecordedRace, kind: str, instant: Any) -> str:
 
 
 def make_file(
-    recording: RecordedRace, kind: Any, speed: Any, instant: Any, progress: Callable[[float], None]
+    recording: RecordedRace,
+    kind: Any,
+    speed: Any,
+    instant: Any,
+    progress: Callable[[float], None],
+    allowance: Allowance = UNLIMITED,
 ) -> bytes:
     """Make the file's content, from values as a browser sent them.
 
     A film is made a frame at a time; between two of them lanes go on, and `progress` gets a
-    fraction. Raises SettingError, also if it takes too long.
+    fraction. The visitor's allowance pays for it. Raises SettingError, also if it takes too long.
     """
     with BETWEEN_STEPS.work() as work:
         if not isinstance(kind, str) or kind not in KINDS:
@@ -136,12 +142,15 @@ def make_file(
         if isinstance(speed, bool) or speed not in SPEEDS:
             raise SettingError(f"The speed is one of {', '.join(f'{x:g}x' for x in SPEEDS)}.")
 
+        allowance.require()
+        most = min(SETTINGS.make_seconds, allowance.left)
+
         def go_on(fraction: float) -> None:
             work.pause()
-            if work.seconds > SETTINGS.make_seconds:
+            if work.seconds > most:
                 raise SettingError(
-                    f"Making this film takes over {SETTINGS.make_seconds:g} seconds, which is all"
-                    " that one visitor has here. Choose a higher speed."
+                    f"This film takes more than {most:.3g} seconds to make, and you have no more"
+                    " here now. Choose a higher speed."
                 )
             progress(fraction)
 
@@ -158,6 +167,8 @@ def make_file(
             )
         except FilmError as error:
             raise SettingError(str(error)) from error
+        finally:
+            allowance.spend(work.seconds)
 
 
 def share_menu(races: Races, on_board: gr.Textbox) -> None:
@@ -201,10 +212,11 @@ def _files(races: Races, on_board: gr.Textbox) -> None:
         def report(fraction: float) -> None:
             progress(fraction, desc="Making it")
 
+        allowance = races.allowances.of(address(request))
         with ExitStack() as stack:
             try:
                 race = races.kept(race_id, session_of(request))
-                data = make_file(race.recording, kind, speed, instant, report)
+                data = make_file(race.recording, kind, speed, instant, report, allowance)
                 name = file_name(race.recording, kind, instant)
                 folder = stack.enter_context(tempfile.TemporaryDirectory())
                 path = Path(folder) / name
@@ -216,7 +228,8 @@ def _files(races: Races, on_board: gr.Textbox) -> None:
                 log.error("a file was not made: %s", without_message(error))
                 made = gr.update(visible=False), notice_of(words_of(error), "alert")
             else:
-                made = gr.update(value=str(path), visible=True), ""
+                note = notice_of(allowance.note, "status") if kind in FILMS else ""
+                made = gr.update(value=str(path), visible=True), note
             yield made  # gradio copies the file before the folder goes
 
     empty = gr.update(visible=True, value=None)

@@ -9,10 +9,10 @@ from typing import Any
 import gradio as gr
 
 from app.api.api import RACE_QUEUE
-from app.api.visitor import session_of
+from app.api.visitor import address, session_of
 from app.page.export import slug
 from app.page.form import ON_BOARD_JS, QUIET, unchecked
-from app.page.series import FEWEST_SEEDS, MOST_SECONDS, MOST_SEEDS, bench_command, race_series
+from app.page.series import FEWEST_SEEDS, MOST_SEEDS, bench_command, race_series
 from app.races.race_table import StoredRace
 from app.races.races import Races, user_error
 from app.races.request_values import request_of
@@ -25,8 +25,7 @@ from visualize.figures.seeds import over_seeds
 SEEDS = 5  # at first
 ABOUT = (
     "<p>One seed is a coin toss. This races the lanes on the board from several seeds, one race"
-    " after another, and compares them seed by seed. Stop ends it, and so do"
-    f" {MOST_SECONDS / 60:g} minutes.</p>"
+    " after another, and compares them seed by seed. Stop ends it.</p>"
 )
 COLUMNS = ("Lane", "Rank by passes", "Passes", "Seconds", "Rank by seconds", "Speed-up")
 # as static/panels/save.js makes them
@@ -57,7 +56,9 @@ def seeds_section(races: Races, shown: gr.State, board: gr.HTML, on_board: gr.Te
 
     def time(race_id: Any, seeds: Any, client: gr.Request) -> str:
         race = races.find(race_id, session_of(client))
-        return time_words(race.recording.trace, seeds) if isinstance(race, StoredRace) else ""
+        if not isinstance(race, StoredRace):
+            return ""
+        return time_words(race.recording.trace, seeds, races.allowances.of(address(client)).note)
 
     inputs = [on_board, number]
     go.click(race, inputs, [board, table], js=ON_BOARD_JS, **RACE_QUEUE, **QUIET)
@@ -81,8 +82,11 @@ def seeds_number(elem_id: str) -> gr.Number:
     return number
 
 
-def time_words(trace: Trace, seeds: Any) -> str:
-    """Return how long a series of races like this one takes, as HTML; "" without a number."""
+def time_words(trace: Trace, seeds: Any, allowance: str) -> str:
+    """Return how long a series of races like this one takes, as HTML; "" without a number.
+
+    `allowance` is the sentence that says how long one may take.
+    """
     if seeds not in range(FEWEST_SEEDS, MOST_SEEDS + 1):
         return ""
     tables = [trace.table(i) for i in range(len(trace.header.lanes))]
@@ -90,7 +94,8 @@ def time_words(trace: Trace, seeds: Any) -> str:
     machine = html.escape(trace.header.machine.partition(",")[0])
     return (
         f"<p>The lanes of the race on the board took {once:.1f} seconds together on {machine}:"
-        f" {seeds:g} such races take {duration_words(seeds * once)}, and what drawing takes.</p>"
+        f" {seeds:g} such races take {duration_words(seeds * once)}, and what drawing takes."
+        f" {allowance}</p>"
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,16 +12,14 @@ import gradio as gr
 
 from app.api.visitor import address, session_of
 from app.races.races import Races, board_value, user_error
-from app.settings import SETTINGS
 from engine.race import MAX_SEED, RaceRequest
 from engine.race.request import format_lane
 from engine.settings import Sampling, SettingError
 from engine.trace import LaneState, Trace
 
 FEWEST_SEEDS, MOST_SEEDS = 2, 30  # a single seed has no interval
-MOST_SECONDS = 10 * SETTINGS.race_seconds  # of a series; no further race begins behind them
 LOOK_SECONDS = 1.0  # between two looks at a race, where gradio can end this one
-LATE = f"<p role='status'>The series ended after {MOST_SECONDS:g} seconds.</p>"
+NOTE = "<p role='status'>{}</p>"
 
 
 def race_series(
@@ -30,27 +27,28 @@ def race_series(
 ) -> Iterator[tuple[Any, str | None, list[Trace]]]:
     """Race a request from `seeds` seeds, the first its own.
 
-    The visitor's Stop ends the series, also between two races, and so do MOST_SECONDS. Yields the
-    board's value, what is said of the series (None: as before), and the traces of the races that
-    have finished. Raises gr.Error.
+    The visitor's Stop ends the series, also between two races, and so does the end of their
+    allowance. Yields the board's value, what is said of the series (None: as before), and the
+    traces of the races that have finished. Raises gr.Error.
     """
     session, traces, stopped = session_of(client), list[Trace](), threading.Event()
+    allowance = races.allowances.of(address(client))
     try:
         if seeds not in range(FEWEST_SEEDS, MOST_SEEDS + 1):
             raise SettingError(
                 f"The number of seeds is a whole number from {FEWEST_SEEDS} to {MOST_SEEDS}."
             )
         races.require(request)
+        allowance.require()
     except SettingError as error:
         raise user_error(error) from error
-    count, said, began = int(seeds), "", time.monotonic()
+    count = int(seeds)
     first = min(request.seed, MAX_SEED - count + 1)
     for seed in range(first, first + count):
-        if time.monotonic() - began > MOST_SECONDS:
-            said = LATE
+        if not allowance.left:
             break
-        progress = f"<p role='status'>Race {len(traces) + 1} of {count}, from seed {seed}…</p>"
-        yield gr.skip(), progress, traces
+        progress = f"Race {len(traces) + 1} of {count}, from seed {seed}… {allowance.note}"
+        yield gr.skip(), NOTE.format(progress.strip()), traces
         live = races.start(session, address(client), replace(request, seed=seed), stopped)
         last = seed == first + count - 1
         try:
@@ -60,6 +58,8 @@ def race_series(
         except BaseException:  # the page is gone
             live.stop()
             raise
+        finally:
+            allowance.spend(races.seconds_of(live))
         finished = live.board.state is LaneState.FINISHED
         if finished:
             traces.append(races.kept(live.id, session).recording.trace)
@@ -67,7 +67,7 @@ def race_series(
             if live.recording is not None:
                 yield races.show(live.id, session), None, traces
             break
-    yield gr.skip(), said, traces
+    yield gr.skip(), allowance.note and NOTE.format(allowance.note), traces
 
 
 def bench_command(traces: Sequence[Trace], own: Sampling) -> str:

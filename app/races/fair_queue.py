@@ -40,6 +40,7 @@ class Ticket:
     number: int = field(default_factory=lambda: next(_numbers))
     racing: bool = False
     started: float = 0.0  # seconds, once it is racing
+    seconds: float = 0.0  # that it had the device, once it has left
     cancelled: str = ""
 
 
@@ -135,7 +136,14 @@ class FairQueue:
                 self._tickets.remove(ticket)
                 self._report_waiting()
                 if ticket.racing:
-                    self._seconds[ticket.device].append(self._clock() - ticket.started)
+                    ticket.seconds = self._clock() - ticket.started
+                    self._seconds[ticket.device].append(ticket.seconds)
+
+    def seconds_of(self, ticket: Ticket) -> float:
+        """Return how long a race has had the device so far."""
+        with self._lock:
+            here = ticket.racing and ticket in self._tickets
+            return self._clock() - ticket.started if here else ticket.seconds
 
     def _estimate(self, device: Hashable, ahead: int) -> float | None:
         """Return the seconds until `ahead` races are over.

@@ -16,6 +16,7 @@ import gradio as gr
 
 from app.models.model_pool import ModelPool
 from app.models.prompt_hints import examples
+from app.races.allowances import Allowances
 from app.races.fair_queue import FairQueue, QueueFullError, Ticket
 from app.races.link import write_link
 from app.races.live_race import LiveRace
@@ -63,6 +64,7 @@ class Races:
         same = (shown.get("prompt"), shown.get("model")) == (prompt, card.name)
         seed = shown["seed"] if same else random.randrange(2**31)
         self.default = RaceRequest(prompt, seed, lanes, card.sampling, card.name)
+        self.allowances = Allowances(SETTINGS.share_seconds)
         self._table = RaceTable(SETTINGS.kept_races)
         self._queue = FairQueue(SETTINGS.queue_size, pool.at_once, report=pool.report_waiting)
         self._runner = RaceRunner(pool, self._queue, self._table)
@@ -231,6 +233,10 @@ class Races:
             race.stop()
         elif race is not None:
             self._table.stop(race.id, session)
+
+    def seconds_of(self, race: LiveRace) -> float:
+        """Return how long a race has had the device so far."""
+        return self._queue.seconds_of(race.ticket)
 
     def owns(self, race: LiveRace | StoredRace, session: str) -> bool:
         """Return whether this is the visitor's own race in progress; others only watch it."""

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import app.page.export
 from app.api.request_guard import NO_ROOM
 from app.page.export import KINDS, Instant, file_name, make_file, share_menu
+from app.races.allowances import Allowance
 from app.settings import AppSettings
 from engine.settings import SettingError
 from engine.trace import Seconds
@@ -140,8 +141,19 @@ def test_anything_a_browser_sends_is_an_instant_or_rejected_with_a_message(clock
 
 def test_a_film_that_takes_too_long_is_given_up(monkeypatch) -> None:
     monkeypatch.setattr(app.page.export, "SETTINGS", AppSettings(make_seconds=1e-9))
-    with pytest.raises(SettingError, match="over 1e-09 seconds"):
+    with pytest.raises(SettingError, match="more than 1e-09 seconds"):
         make_file(RECORDING, "GIF", 1.0, INSTANT, lambda share: None)
+
+
+def test_a_visitor_makes_films_until_their_allowance_is_used_up() -> None:
+    allowance = Allowance(1e-9)
+    assert allowance.left
+    with pytest.raises(SettingError, match="more than 1e-09 seconds"):
+        make_file(RECORDING, "GIF", 1.0, INSTANT, lambda share: None, allowance)
+    assert not allowance.left, "what was begun is paid for"
+    with pytest.raises(SettingError, match="are used up"):
+        make_file(RECORDING, "GIF", 1.0, INSTANT, lambda share: pytest.fail("begun"), allowance)
+    assert make_file(RECORDING, "Trace", 1.0, INSTANT, lambda share: None, allowance)
 
 
 def test_a_film_that_would_last_for_hours_is_rejected_before_a_frame_is_drawn() -> None:
@@ -171,7 +183,7 @@ def test_a_full_disk_is_said_in_the_menu_and_leaves_nothing(monkeypatch, tmp_pat
     write_file = next(call.fn for call in demo.fns.values() if call.name == "write_file")
     monkeypatch.setattr(Path, "write_bytes", full)
     monkeypatch.setattr(app.page.export.tempfile, "tempdir", str(tmp_path))
-    ((file, words),) = write_file("a race", "Trace", 1.0, INSTANT, Mock())
+    ((file, words),) = write_file("a race", "Trace", 1.0, INSTANT, Mock(client=None))
     assert not file["visible"]
     assert html.escape(NO_ROOM) in words
     assert list(tmp_path.iterdir()) == []

@@ -8,9 +8,9 @@ from typing import Any
 import gradio as gr
 import pytest
 
-from app.page import series
 from app.page.seeds import race_seeds, time_words
 from app.page.series import bench_command
+from app.races.allowances import Allowances
 from app.races.races import Races
 from engine.race import MAX_SEED
 from tests.app.conftest import VISITOR, raced, wait_until
@@ -107,19 +107,27 @@ def test_another_number_of_seeds_is_rejected(races: Races, seeds) -> None:
         next(race_seeds(races, raced(races).id, seeds, CLIENT))
 
 
-def test_no_race_begins_once_a_series_has_taken_its_time(races: Races, monkeypatch) -> None:
-    monkeypatch.setattr(series, "MOST_SECONDS", 0.0)
-    found = list(race_seeds(races, raced(races).id, 5, CLIENT))
-    assert changes(found, 0) == []
-    assert changes(found, 1) == [series.LATE]
+def test_a_series_ends_when_the_visitors_allowance_is_used_up(races: Races, monkeypatch) -> None:
+    monkeypatch.setattr(races, "allowances", Allowances(1e-6))
+    first, client = raced(races, seed=7).id, SimpleNamespace(**vars(CLIENT))
+    client.client = SimpleNamespace(host="192.0.2.1")
+    found = list(race_seeds(races, first, 5, client))
+    assert len(changes(found, 0)) == 1, "the race that used it up, which was let end"
+    assert "from seed 7: mean" in changes(found, 1)[-1]
+    assert "0 of 0 seconds left" in changes(found, 1)[-1]
+    with pytest.raises(gr.Error, match=r"used up\. Try again in 15 minutes"):
+        list(race_seeds(races, first, 5, client))
+    assert len(changes(list(race_seeds(races, first, 2, CLIENT)), 0)) == 2, "on the machine itself"
 
 
 def test_how_long_a_series_takes_is_said_of_the_race_on_the_board(races: Races) -> None:
     trace = raced(races, lanes=("ar", "sjd")).recording.trace
     once = sum(float(trace.table(i).clock[-1]) for i in range(2))
-    assert f"took {once:.1f} seconds together" in time_words(trace, 7)
-    assert "7 such races take 10 seconds" in time_words(trace, 7)
-    assert time_words(trace, 31) == time_words(trace, None) == ""
+    words = time_words(trace, 7, "All of it.")
+    assert f"took {once:.1f} seconds together" in words
+    assert "7 such races take 10 seconds" in words
+    assert words.endswith(" All of it.</p>")
+    assert time_words(trace, 31, "") == time_words(trace, None, "") == ""
 
 
 def test_a_command_says_what_is_not_the_models_own_or_there_is_none(races: Races) -> None:

@@ -1,0 +1,82 @@
+"""Allowances: how long each visitor's films, seeds and sweeps may keep this machine busy."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable
+
+from app.api.visitor import is_here
+from app.workers.race_stream import duration_words
+from engine.settings import SettingError
+
+QUARTER = 900.0  # seconds
+MAX_ADDRESSES = 1000  # whose spending is remembered; all others count as new
+
+
+class Allowance:
+    """The seconds that one visitor has in any quarter of an hour; infinite without a limit."""
+
+    def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._seconds, self._clock = seconds, clock
+        self._lock = threading.Lock()
+        self._spent = deque[tuple[float, float]]()  # when, and how many seconds
+
+    @property
+    def left(self) -> float:
+        """Return the seconds that are left now, at least 0."""
+        with self._lock:
+            before = self._clock() - QUARTER
+            while self._spent and self._spent[0][0] <= before:
+                self._spent.popleft()
+            return max(0.0, self._seconds - sum(seconds for _, seconds in self._spent))
+
+    @property
+    def note(self) -> str:
+        """Return the sentence that says what is left; "" without a limit."""
+        if math.isinf(left := self.left):
+            return ""
+        return (
+            f"You have {left:.0f} of {self._seconds:.0f} seconds left for films, seeds and sweeps"
+            " in this quarter of an hour."
+        )
+
+    def spend(self, seconds: float) -> None:
+        with self._lock:
+            if math.isfinite(self._seconds):
+                self._spent.append((self._clock(), seconds))
+
+    def require(self) -> None:
+        """Raise SettingError where nothing is left."""
+        if self.left:
+            return
+        with self._lock:
+            wait = self._spent[0][0] + QUARTER - self._clock() if self._spent else QUARTER
+        raise SettingError(
+            f"Your {self._seconds:.0f} seconds for films, seeds and sweeps in a quarter of an hour"
+            f" are used up. Try again in {duration_words(wait)}; single races go on."
+        )
+
+
+UNLIMITED = Allowance(math.inf)
+
+
+class Allowances:
+    """The allowance of each address. A visitor on this machine itself has no limit."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._lock = threading.Lock()
+        self._known: OrderedDict[str, Allowance] = OrderedDict()
+
+    def of(self, address: str) -> Allowance:
+        if is_here(address):
+            return UNLIMITED
+        with self._lock:
+            allowance = self._known.setdefault(address, Allowance(self._seconds))
+            self._known.move_to_end(address)
+            while len(self._known) > MAX_ADDRESSES:
+                self._known.popitem(last=False)
+        return allowance
