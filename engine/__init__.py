@@ -1,0 +1,9 @@
+"""Decoders, the models that they decode on, races between them, and their traces."""
+
+import sys
+
+if sys.flags.optimize > 1:
+    raise SystemExit(
+        "Photo Finish cannot start with PYTHONOPTIMIZE=2 or `python -OO`, which removes the"
+        " docstrings that transformers reads. Leave it out, or set PYTHONOPTIMIZE=1."
+    )
