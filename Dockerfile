@@ -11,15 +11,17 @@ WORKDIR /home/runner/photo-finish
 ARG REQUIREMENTS=requirements.txt
 # An index beside PyPI, which pip reads from its environment: PyTorch's CPU build is a sixth of the one with CUDA.
 ARG PIP_EXTRA_INDEX_URL=
-COPY requirements.txt requirements-cluster.txt constraints.txt ./
-RUN pip install --no-cache-dir --requirement requirements.txt --requirement "$REQUIREMENTS" --constraint constraints.txt
+COPY requirements.txt requirements-cluster.txt constraints.txt hashes.txt ./
+COPY tools tools
+RUN pip install --no-cache-dir --only-binary :all: --report /tmp/installed.json \
+        --requirement requirements.txt --requirement "$REQUIREMENTS" --constraint constraints.txt \
+    && python tools/packages.py /tmp/installed.json && rm /tmp/installed.json
 COPY app.py ./
 COPY app app
 COPY cluster cluster
 COPY engine engine
 COPY photo_finish photo_finish
 COPY static static
-COPY tools tools
 COPY visualize visualize
 COPY weights weights
 

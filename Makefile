@@ -9,7 +9,10 @@ VERSION = $$($(PYTHON) -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])'
 
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
+# Installs packages and compares what came with hashes.txt; where something else came, nothing stays.
+PIP = @$(BIN)/pip install --quiet --disable-pip-version-check --only-binary :all: -c constraints.txt \
+	--report $(VENV)/installed.json $(1) \
+	&& { $(BIN)/python tools/packages.py $(VENV)/installed.json || { rm -rf $(VENV); exit 1; }; }
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
 
 RUNS ?= 5
@@ -97,15 +100,15 @@ $(VENV)/.made:
 
 $(VENV)/.run: $(VENV)/.made requirements.txt constraints.txt
 	@echo "Installing what the page needs, once: some minutes, and up to 3 GB (docs/hosting.md says how to take less)."
-	$(PIP) -r requirements.txt
+	$(call PIP,-r requirements.txt)
 	@touch $@
 
 $(VENV)/.cluster: $(VENV)/.made requirements.txt requirements-cluster.txt constraints.txt
-	$(PIP) -r requirements.txt -r requirements-cluster.txt
+	$(call PIP,-r requirements.txt -r requirements-cluster.txt)
 	@touch $@ $(VENV)/.run
 
 $(VENV)/.test: $(VENV)/.made requirements.txt requirements-cluster.txt requirements-dev.txt constraints.txt
-	$(PIP) -r requirements.txt -r requirements-cluster.txt -r requirements-dev.txt
+	$(call PIP,-r requirements.txt -r requirements-cluster.txt -r requirements-dev.txt)
 	@touch $@ $(VENV)/.run $(VENV)/.cluster
 
 # What the tests need that pip does not have: a browser, a JavaScript engine, the emoji font. Chromium's headless shell

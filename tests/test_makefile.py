@@ -1,7 +1,9 @@
-"""The Python that `make` takes, with scripts in place of the interpreters of other versions."""
+"""The Python that `make` takes, with scripts in place of the interpreters of other versions, and
+what it does where another package came than was uploaded."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -13,6 +15,8 @@ import pytest
 from packaging.specifiers import SpecifierSet
 
 from tests.pages import ROOT, page
+from tests.tools.test_packages import WRONG, report
+from tools.packages import read
 
 # `-c`: Python's answer if this were its version; `-m venv FOLDER`: a folder that names the script.
 SCRIPT = """#!/bin/sh
@@ -113,3 +117,20 @@ def test_make_says_which_package_makes_virtual_environments(machine, name) -> No
     done = machine.make()
     assert done.returncode != 0
     assert f"apt-get install {name}-venv" in done.stdout
+
+
+@pytest.mark.parametrize("digest", [min(read(page("hashes.txt"))["anyio", "4.16.0"]), WRONG])
+def test_make_keeps_no_environment_with_a_package_that_is_another(tmp_path: Path, digest) -> None:
+    venv = tmp_path / "venv"
+    (venv / "bin").mkdir(parents=True)
+    (venv / ".made").touch()
+    (venv / "bin" / "python").symlink_to(sys.executable)
+    came = tmp_path / "came.json"
+    came.write_text(json.dumps(report("anyio", "4.16.0", digest)))
+    (venv / "bin" / "pip").write_text(f"#!/bin/sh\ncp {came} {venv}/installed.json\n")
+    (venv / "bin" / "pip").chmod(0o755)
+    own = {key: value for key, value in os.environ.items() if key not in INHERITED}
+    command = ["make", f"VENV={venv}", f"{venv}/.run"]
+    done = subprocess.run(command, cwd=ROOT, env=own, capture_output=True, text=True, timeout=60)
+    assert (done.returncode == 0) == venv.exists() == (digest != WRONG), done.stderr
+    assert ("Do not use this environment" in done.stderr) == (digest == WRONG)

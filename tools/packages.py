@@ -1,0 +1,127 @@
+"""Checks that what pip installed is what its makers uploaded, by the hashes in hashes.txt.
+
+    pip install --only-binary :all: --report installed.json ...
+    python tools/packages.py installed.json
+    python tools/packages.py --write
+
+The second command writes hashes.txt anew for the pins of constraints.txt. This file needs nothing
+but Python, since it runs before anything that was installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+from urllib.request import Request, urlopen
+
+ROOT = Path(__file__).parent.parent
+HASHES, CONSTRAINTS = ROOT / "hashes.txt", ROOT / "constraints.txt"
+PIN = re.compile(r"^([\w.-]+)==([\w.]+)", re.M)
+# Where files are listed, as the index's API has them (PEP 503 and PEP 691).
+INDEX = "https://pypi.org/simple/{}/"
+JSON = {"Accept": "application/vnd.pypi.simple.v1+json"}
+TORCH_CPU = "https://download.pytorch.org/whl/cpu/torch/"
+TORCH_FILE = re.compile(r'href="[^"#]*/(torch-[^"#]+\.whl)#sha256=([0-9a-f]{64})"')
+# The tags of wheels for the Pythons that are supported, in the words of PEP 425.
+PYTHONS = re.compile(r"-(py3|py2\.py3|cp31[1-4]|cp3\d+-abi3)(-|\.)")
+# NVIDIA's libraries, which torch's build with CUDA pins by itself.
+UNCHECKED = re.compile(r"nvidia-|cuda-")
+TAMPERED = "Do not use this environment: a package of it may have been tampered with."
+Hashes = dict[tuple[str, str], set[str]]  # by name and version
+
+
+def normal(name: str) -> str:
+    """Return a package's name as PEP 503 compares it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def pins(constraints: str) -> list[tuple[str, str]]:
+    """Return (name, version) of each line of constraints."""
+    return [(normal(name), version) for name, version in PIN.findall(constraints)]
+
+
+def read(text: str) -> Hashes:
+    """Read hashes.txt: a line NAME==VERSION, and below it a line for each hash."""
+    hashes: Hashes = {}
+    for block in re.split(r"\n(?=\S)", text.strip()):
+        pin, *listed = block.split()
+        name, _, version = pin.partition("==")
+        hashes[name, version] = set(listed)
+    return hashes
+
+
+def faults(report: dict[str, Any], hashes: Hashes) -> list[str]:
+    """Return a sentence for each package of pip's report that is not the one that is known."""
+    found = []
+    for item in report["install"]:
+        name, version = normal(item["metadata"]["name"]), item["metadata"]["version"]
+        archive = item["download_info"].get("archive_info", {})
+        _, _, only = archive.get("hash", "").partition("=")  # all that Debian 12's pip has
+        digest = archive.get("hashes", {}).get("sha256", only)
+        known = hashes.get((name, version.partition("+")[0]))
+        if known is None and not UNCHECKED.match(name):
+            found.append(f"{name} {version} is not in hashes.txt.")
+        elif known is not None and digest not in known:
+            url = item["download_info"]["url"]
+            found.append(f"{name} {version} from {url} has a hash that is not in hashes.txt.")
+    return found
+
+
+def uploaded(files: Iterable[tuple[str, str]], version: str) -> set[str]:
+    """Return the hashes of a version's wheels for any supported Python, of (file name, hash)."""
+    return {
+        digest
+        for file, digest in files
+        if file.endswith(".whl")
+        and file.split("-")[1].partition("+")[0] == version
+        and PYTHONS.search(file)
+    }
+
+
+def fetch(name: str, version: str) -> set[str]:
+    """Return the hashes of a version's wheels on the index."""
+    with urlopen(Request(INDEX.format(name), headers=JSON), timeout=60) as answer:
+        files = json.load(answer)["files"]
+    return uploaded(((file["filename"], file["hashes"]["sha256"]) for file in files), version)
+
+
+def fetch_torch_cpu(version: str) -> set[str]:
+    """Return the hashes of torch's builds without CUDA, which have an index of their own."""
+    with urlopen(TORCH_CPU, timeout=60) as answer:
+        page = answer.read().decode().replace("%2B", "+")
+    return uploaded(TORCH_FILE.findall(page), version)
+
+
+def write() -> None:
+    """Write hashes.txt. Raises URLError where an index does not answer."""
+    blocks = []
+    for name, version in sorted(pins(CONSTRAINTS.read_text("utf-8"))):
+        digests = fetch(name, version)
+        if name == "torch":
+            digests |= fetch_torch_cpu(version)
+        blocks.append("\n    ".join([f"{name}=={version}", *sorted(digests)]))
+    HASHES.write_text("\n".join(blocks) + "\n", "utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python tools/packages.py", description=__doc__)
+    parser.add_argument("report", nargs="?", help="what `pip install --report` wrote")
+    parser.add_argument("--write", action="store_true", help="write hashes.txt anew")
+    options = parser.parse_args()
+    if options.write:
+        write()
+        return
+    if options.report is None:
+        parser.error("name the report of pip, or --write")
+    report = json.loads(Path(options.report).read_text("utf-8"))
+    if found := faults(report, read(HASHES.read_text("utf-8"))):
+        sys.exit("\n".join([*found, TAMPERED]))
+
+
+if __name__ == "__main__":
+    main()
