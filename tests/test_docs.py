@@ -323,12 +323,14 @@ def test_a_table_has_every_row_of_the_code(name, first, rows) -> None:
     assert table(page(f"docs/{name}.md"), first) == rows
 
 
-def test_the_readme_says_what_why_and_how_in_twenty_lines() -> None:
-    opening = page("README.md").split("\n# Photo Finish\n")[1].strip().splitlines()[:20]
-    what, why, how, *_ = (text.split()[0] for text in "\n".join(opening).split("\n\n"))
-    assert (what, why, how) == ("An", "**Why.**", "**How.**")
-    assert any(line.startswith("make run ") for line in opening)
-    assert not any(line.startswith("|") for line in opening), "tables come later"
+def test_the_readme_opens_with_a_sentence_a_picture_two_commands_and_three_links() -> None:
+    opening = page("README.md").split("\n# Photo Finish\n")[1].split("\n## ")[0].strip()
+    what, picture, commands, links = opening.split("\n\n")
+    assert what.startswith("Photo Finish is ")
+    assert what.count(". ") == 0
+    assert re.fullmatch(r"!\[.+\]\(.+\)", picture)
+    assert re.findall(r"^make (\S+) ", commands, re.MULTILINE) == ["run", "test"]
+    assert links.count("](") == 3
 
 
 def test_the_readmes_table_has_every_lane_with_its_badge() -> None:
