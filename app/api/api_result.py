@@ -39,27 +39,28 @@ class LaneResult(BaseModel):
     error: str = Field(description="what went wrong; empty where nothing did")
     tokens: int = Field(description="sequence positions that are committed")
     passes: int = Field(description="forward passes of the model")
-    drafter_passes: int = Field(description="forward passes of a drafter; 0 where there is none")
+    drafter_passes: int = Field(description="forward passes of a drafter; 0 without one")
     seconds: float = Field(description="on the lane's own clock, without drawing and waiting")
-    tokens_per_pass: float | None = Field(description="committed tokens by passes")
+    tokens_per_pass: float | None = Field(description="committed tokens divided by passes")
     shift: float | None = Field(
-        description="how far, on average, one test of a draft commits from the model's own"
-        " distribution (TV, 0 to 1): 0 of a lossless decoder, null where no draft was tested, or"
-        " where 0 is the claim of a decoder from outside"
+        description="TV (0 to 1) between what one test of a draft commits and the model's own"
+        " distribution, on average: 0 for a lossless decoder; null where no draft was tested, or"
+        " where a decoder from outside only claims 0"
     )
     place_by_seconds: int | None = Field(description="1 is first; null until it is known")
     place_by_passes: int | None = Field(description="the same by forward passes")
     faster_by_seconds: float | None = Field(
-        description="vanilla AR's seconds by this lane's; null where no such lane has finished"
+        description="vanilla AR's seconds divided by this lane's; null if no vanilla AR lane has"
+        " finished"
     )
-    faster_by_passes: float | None = Field(description="the same of forward passes")
+    faster_by_passes: float | None = Field(description="the same for forward passes")
     codes: list[int] = Field(
         description="the picture's codes, row by row, -1 where none is committed; empty until the"
-        " race is over. With -1 where it is to be filled in they are `known` of `/fill_in`"
+        " race is over. `known` of `/fill_in` has the same form"
     )
     picture: str | None = Field(
         description="the picture as a PNG file in base64; null without `pictures`, until the race"
-        " is over, and of a lane that committed nothing"
+        " is over, and for a lane that committed nothing"
     )
 
 
@@ -67,7 +68,7 @@ class RaceResult(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     state: str = Field(description="waiting, racing, finished or stopped")
-    note: str = Field(description="what the page says of the race, such as its place in the queue")
+    note: str = Field(description="the page's message, such as the race's place in the queue")
     prompt: str = Field(description="as it was sent")
     seed: int = Field(description="as it was sent")
     model: str = Field(description="the name of the model that raced")
