@@ -15,7 +15,7 @@ import numpy as np
 
 
 def verify(rule, p, q, drafts, uniforms):
-    """How many drafts [H] are accepted, the distribution [V] of the token behind them, and each
+    """How many drafts [H] are accepted, the distribution [V] of the token after them, and each
     draft's probability [H] of passing its own test; p [H + 1, V], q [H, V], uniforms [H]."""
     ratio = [p[i][x] / q[i][x] for i, x in enumerate(drafts)]
     scale, tests = [1.0], [min(1.0, r) for r in ratio]
