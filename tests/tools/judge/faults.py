@@ -75,7 +75,7 @@ class AcceptsLess(Parts):
 
 
 class AtLeast(Parts):
-    """A draft passes with a twentieth at least."""
+    """A draft passes with a probability of at least a twentieth."""
 
     def acceptance(self, state, window, p):
         return chain_acceptance(window, p).clamp_min(0.05)
@@ -112,7 +112,7 @@ class LastDraft(Parts):
 
 
 class BehindForced(Parts):
-    """The draft behind a forced token passes untested."""
+    """The draft after a forced token passes untested."""
 
     def acceptance(self, state, window, p):
         before = (positions(state, p) - 1).clamp_min(0).clamp_max(state.plan.length - 1)
@@ -134,7 +134,7 @@ class Likeliest(Parts):
 
 
 class Typical(Parts):
-    """A draft passes where p is 0.3 at least, and never else."""
+    """A draft passes only where p is at least 0.3."""
 
     def acceptance(self, state, window, p):
         return (gather(p, window.drafts) >= 0.3).to(p.dtype)
@@ -149,7 +149,7 @@ class OneNumber(Parts):
 
 
 class UsedTwice(Parts):
-    """What replaces a draft is drawn with the number that rejected it."""
+    """A draft's replacement is drawn with the number that rejected it."""
 
     def first(self, state, acceptance):
         u = state.verify_numbers(len(acceptance)).replace
@@ -166,7 +166,7 @@ class Neighbour(Parts):
 
 
 class Doubtful(Parts):
-    """Behind a pass with a rejection drafts pass with half of their probability."""
+    """After a pass with a rejection drafts pass with half of their probability."""
 
     def acceptance(self, state, window, p):
         doubt = state.step > 0 and bool(state.rejected)
@@ -177,7 +177,7 @@ class Doubtful(Parts):
 
 
 class TwoRejections(Parts):
-    """Behind two passes with a rejection in a row the first draft passes untested."""
+    """After two passes in a row with a rejection the first draft passes untested."""
 
     def acceptance(self, state, window, p):
         row = 0 if not state.step else int(state.row)
@@ -192,7 +192,7 @@ class TwoRejections(Parts):
 
 
 class BehindThree(Parts):
-    """Drafts behind three that passed pass untested."""
+    """Drafts after three that passed pass untested."""
 
     def acceptance(self, state, window, p):
         behind = torch.arange(len(p)) >= 3
@@ -208,7 +208,7 @@ class SecondPass(Parts):
 
 
 class EarlierQ(Parts):
-    """A draft is tested against the q that it had a pass before."""
+    """A draft is tested against its q of the pass before."""
 
     def acceptance(self, state, window, p):
         q, start = window.q, state.frontier
@@ -293,7 +293,7 @@ class AnyToken(Parts):
 
 
 class NextRow(Parts):
-    """A rejected draft is replaced by a sample of the residual of the row behind it."""
+    """A rejected draft is replaced by a sample of the next row's residual."""
 
     def verify(self, state, window, p):
         shifted = torch.cat([p[1:], p[-1:]])
@@ -309,7 +309,7 @@ class NextRow(Parts):
 
 
 class BehindFour(Parts):
-    """A draft that is rejected behind four that passed is replaced by a sample of p."""
+    """A draft that is rejected after four that passed is replaced by a sample of p."""
 
     def verify(self, state, window, p):
         acceptance = chain_acceptance(window, p)
@@ -369,7 +369,7 @@ class FlatQ(Parts):
 
 
 class RolledQ(Parts):
-    """A redrawn draft has the q of the position behind it."""
+    """A redrawn draft has the q of the next position."""
 
     def leave(self, state, window, p, v):
         v.q = torch.cat([p[1:], p[-1:]])
@@ -389,7 +389,7 @@ class ThirdRedraw(Parts):
 
 
 class KeptAsNew(Parts):
-    """Drafts behind a rejection stay, and count as samples of p."""
+    """Drafts after a rejection stay, and count as samples of p."""
 
     def leave(self, state, window, p, v):
         behind = torch.arange(len(p)) >= v.count
@@ -408,7 +408,7 @@ class LastKept(Parts):
 
 
 class LikelyKept(Parts):
-    """Drafts behind a rejection stay where p is half of q at least, and count as samples of p."""
+    """Drafts after a rejection stay where p is at least half of q, and count as samples of p."""
 
     def leave(self, state, window, p, v):
         behind, drafted = torch.arange(len(p)) >= v.count, window.q.sum(-1) > 0
@@ -438,8 +438,8 @@ class TestedByItsOwn(Parts):
 
 
 class OnTheContext(Parts):
-    """Behind a rejection drafts pass with half of their probability, as the model's context
-    remembers."""
+    """After a rejection, remembered in the model's context, drafts pass with half of their
+    probability."""
 
     def acceptance(self, state, window, p):
         doubt = bool(getattr(state.ctx, "rejected", False))
@@ -470,7 +470,7 @@ class CommitsOldQ(Rule):
 
 
 class Observing(Rule):
-    """What is left is changed when the pass is observed: every draft is a 0."""
+    """Observing a pass changes the state it leaves: every draft becomes a 0."""
 
     def observe(self, state, window, verification, count):
         state.drafts = torch.zeros_like(state.drafts)
@@ -500,8 +500,8 @@ MEMORY: dict[int, bool] = {}
 
 
 class InATable(Parts):
-    """Behind a rejection drafts pass with half of their probability, as a table of the file
-    remembers."""
+    """After a rejection, remembered in a table of the file, drafts pass with half of their
+    probability."""
 
     def acceptance(self, state, window, p):
         return chain_acceptance(window, p) * (0.5 if MEMORY.get(0) else 1.0)
@@ -511,7 +511,7 @@ class InATable(Parts):
 
 
 class InAFile(Parts):
-    """Drafts pass with half of their probability where a file says so, which every pass writes."""
+    """Drafts pass with half of their probability if a file that every pass writes says so."""
 
     file: ClassVar[Path] = Path(tempfile.gettempdir()) / "photo-finish-fault.txt"
 
@@ -625,14 +625,14 @@ class Certain(Parts):
 
 
 class Block(Rule):
-    """Drafts are tested as a block, where a later one can save an earlier."""
+    """Drafts are tested as a block, where a later draft can save an earlier one."""
 
     def verify(self, state, window, p):
         return verify_block(state, window, p)
 
 
 class OwnQ(Parts):
-    """Drafts behind a rejection stay, each with its own q."""
+    """Drafts after a rejection stay, each with its own q."""
 
     def leave(self, state, window, p, v):
         behind = (torch.arange(len(p)) >= v.count) & (window.q.sum(-1) > 0)
@@ -656,7 +656,7 @@ class Scaled(Parts):
 
 
 class TwoAtMost(Parts):
-    """A pass commits two tokens at most."""
+    """A pass commits at most two tokens."""
 
     def leave(self, state, window, p, v):
         kept = v.count.clamp_max(2)
@@ -675,7 +675,7 @@ class OtherNumbers(Parts):
 
 
 class Coupled(Rule):
-    """Drafts behind a rejection stay by the maximal coupling, and count as certain."""
+    """Drafts after a rejection stay by the maximal coupling, and count as certain."""
 
     def verify(self, state, window, p):
         v = speculate(state, window, p, chain_acceptance(window, p))
