@@ -1,4 +1,4 @@
-"""Runs a race on a page by gradio_client, prints the leader while it runs, and then its table."""
+"""Race on a page by gradio_client. Prints the leader during the race, and its table at the end."""
 
 import sys
 

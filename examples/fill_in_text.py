@@ -1,14 +1,14 @@
-"""Fills in the blanks of a text by XLNet, one token a pass and then by ASSD:
+"""Fill in the blanks of a text by XLNet, first one token a pass, then by ASSD:
 
     python -m examples.fill_in_text "The capital of France is [2], and it lies on the [1]."
 
-[2] is a blank of two tokens. It shows what a model of another kind has to bring for the decoders to
-run over it: a text is a grid of one row, and its tokens are the codes.
+[2] is a blank of two tokens. The file shows what another kind of model needs for the decoders. A
+text is a grid of one row, and its tokens are the codes.
 
 XLNet (Yang et al., NeurIPS 2019) is the any-subset model of the ASSD paper. Its two streams give
-the distribution of every position from what its mask lets it see, so that one pass either verifies
-a chain or asks for many positions at once. The mask is order causal (Eq. 6), known tokens see one
-another, and nothing is cached.
+the distribution of every position from what its mask lets it see. So one pass either verifies a
+chain or asks for many positions at once. The mask is order causal (Eq. 6), and known tokens see one
+another. Nothing is cached.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ MAX_TOKENS = 512
 
 
 class TextContext:
-    """One decode: the text with what is committed, and the places of its tokens in the order."""
+    """One decode: the text with its committed tokens, and each token's place in the order."""
 
     def __init__(self, plan: Plan, device: torch.device) -> None:
         assert plan.infilling is not None, "a text is drawn around what is known of it"
         self.order = torch.tensor(plan.cells, device=device)
         self.known = torch.tensor(plan.infilling.known, device=device)
-        # Place in the order [N]; known tokens come before all.
+        # Place in the order [N]; -1 for known tokens.
         self.rank = torch.full_like(self.known, -1)
         self.rank[self.order] = torch.arange(plan.length, device=device)
-        self.tokens: list[int] = []  # those committed, but the newest
+        self.tokens: list[int] = []  # committed tokens except the newest
         self.window: list[int] = []
         self.started = False
 
@@ -52,7 +52,7 @@ class TextContext:
         return 0  # it has no cache
 
     def keep(self, rows: Sequence[int], frontier: int | None = None) -> None:
-        # The newest committed token is no row yet: it is the next window's root.
+        # The newest committed token is not a row yet: it is the root of the next window.
         before = 0 if self.started else 1
         self.tokens += [self.window[row - before] for row in rows if row >= before]
         self.started = True
@@ -62,7 +62,7 @@ class TextContext:
 
 
 class XLNetText(ImageModel):
-    """A text of N tokens of which some are known."""
+    """A text of N tokens, some of them known."""
 
     name = "xlnet"
     sampling = Sampling(guidance=1.0, top_k=0)
@@ -102,7 +102,7 @@ class XLNetText(ImageModel):
         committed = len(ctx.tokens) + ctx.started
         visible = len(ctx.order)
         filled = [*ctx.tokens, *ctx.window]
-        if parents is not None:  # copies of the root, which ask for what is not committed
+        if parents is not None:  # copies of the root ask for uncommitted positions
             visible, filled = committed, filled[:committed]
         asked = ctx.order[committed : committed + len(tokens)]
         ids = ctx.known.clamp_min(0)
@@ -122,8 +122,8 @@ class XLNetText(ImageModel):
 
 
 def read_blanks(text: str, tokenizer: Any) -> Infilling:
-    """A text in which `[n]` stands for a blank of n tokens, filled in from left to right. Raises
-    SettingError where there is none."""
+    """Return a text's infilling, from left to right; `[n]` is a blank of n tokens. Raises
+    SettingError for a text without a blank."""
     known: list[int] = []
     for i, part in enumerate(BLANK.split(text)):
         if i % 2:
@@ -137,9 +137,8 @@ def read_blanks(text: str, tokenizer: Any) -> Infilling:
 
 
 def main(text: str, name: str = "xlnet/xlnet-base-cased", seed: int = 0) -> None:
-    """Prints the text that each decoder makes and the passes it took. `name` is on the hub, from
-    where 470 MB are downloaded, or a folder. Raises OSError where there is no model, SettingError.
-    """
+    """Print each decoder's text and passes. `name` is a folder, or a model on the hub, from where
+    470 MB are downloaded. Raises OSError if there is no model, and SettingError."""
     tokenizer = AutoTokenizer.from_pretrained(name)
     infilling = read_blanks(text, tokenizer)
     network = XLNetLMHeadModel.from_pretrained(name, use_safetensors=True).eval()

@@ -1,4 +1,4 @@
-"""Calls the page's MCP tool as an agent does, and prints the result as JSON."""
+"""Call the page's MCP tool as an agent does, and print the result as JSON."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ async def race(url: str, prompt: str) -> CallToolResult:
     ):
         await session.initialize()
         tools = (await session.list_tools()).tools
-        # on a Space a tool's name begins with the Space's
+        # on a Space a tool's name begins with the Space's name
         tool = next(tool for tool in tools if tool.name.endswith("race"))
         return await session.call_tool(
             tool.name, {"prompt": prompt, "seed": 7, "lanes": ["ar", "sjd", "gsd:G=50"]}

@@ -1,9 +1,8 @@
-"""Checks a rule of speculative verification against the vectors in docs/vectors.json:
+"""Check a rule of speculative verification against the vectors in docs/vectors.json:
 
     python examples/read_vectors.py docs/vectors.json
 
-It needs NumPy alone. Put your engine's rule in the place of `verify`. docs/vectors.md says what the
-fields are.
+It needs NumPy alone. Replace `verify` by your engine's rule. docs/vectors.md describes the fields.
 """
 
 import functools
@@ -15,8 +14,9 @@ import numpy as np
 
 
 def verify(rule, p, q, drafts, uniforms):
-    """How many drafts [H] are accepted, the distribution [V] of the token after them, and each
-    draft's probability [H] of passing its own test; p [H + 1, V], q [H, V], uniforms [H]."""
+    """Return the number of accepted drafts, the distribution [V] of the token after them, and each
+    draft's probability [H] of passing its own test; p [H + 1, V], q [H, V], drafts [H], uniforms
+    [H]."""
     ratio = [p[i][x] / q[i][x] for i, x in enumerate(drafts)]
     scale, tests = [1.0], [min(1.0, r) for r in ratio]
     for r in ratio:
@@ -39,8 +39,9 @@ def verify(rule, p, q, drafts, uniforms):
 
 
 def distributions(rule, p, q):
-    """Over drafts from q and all uniforms, exactly: the probability that k are accepted [H + 1],
-    and that of every sequence of H + 1 tokens, where p continues what is committed."""
+    """Return the exact probabilities, over drafts from q and all uniforms, that k drafts are
+    accepted [H + 1], and of every sequence of H + 1 tokens. After the committed tokens a sequence
+    continues with p."""
     counts, sequences = np.zeros(len(p)), np.zeros([p.shape[1]] * len(p))
     for drafts in itertools.product(*(np.flatnonzero(row) for row in q)):
         chance = np.prod([q[i][x] for i, x in enumerate(drafts)])
@@ -57,12 +58,12 @@ def distributions(rule, p, q):
 
 
 def near(values, expected, tolerance):
-    """False for NaN, too."""
+    """Return whether all values are within the tolerance; False for NaN."""
     return np.abs(values - expected).max() <= tolerance
 
 
 def failures(case, tolerance):
-    """The fields of a case that the rule does not give."""
+    """Yield the fields of a case that the rule gets wrong."""
     rule, p, q = case["rule"], np.array(case["p"]), np.array(case["q"])
     accepted, following, tests = verify(rule, p, q, case["drafts"], case["uniforms"])
     found = {"accepted": accepted, "next": following, "acceptance": tests}

@@ -1,11 +1,11 @@
 """Block verification of drafts that are kept from pass to pass: two lossless parts that are not
 lossless together.
 
-Block verification (Sun et al., ICLR 2025, arXiv 2403.10444, Alg. 2) asks that the drafts of a pass
-are independent of one another given their q. SCD's maximal coupling (arXiv 2510.24211) keeps a
-draft with probability min(1, p / q): which ones it kept tells of the tokens that stood before them,
-and so a later draft's test, which can save an earlier draft, knows of that one. Tested one by one,
-such drafts are fine: a test then decides about its own draft alone."""
+Block verification (Sun et al., ICLR 2025, arXiv 2403.10444, Alg. 2) requires a pass's drafts to be
+independent of one another given their q. SCD's maximal coupling (arXiv 2510.24211) keeps a draft
+with probability min(1, p / q). So which drafts it kept depends on the tokens that stood before
+them. The test of a later draft can save an earlier one, and here it depends on that one. Tested one
+by one, such drafts are fine: each test then decides about its own draft alone."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A decoder of one's own, as a lane beside the published ones: SJD, written out.
-`PHOTO_FINISH_DECODERS=examples/decoders/my_rule.py make run` has it on the page."""
+"""Your own decoder as a lane beside the published ones: SJD, written out.
+`PHOTO_FINISH_DECODERS=examples/decoders/my_rule.py make run` puts it on the page."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """PJD's rule within one row as its authors released it: boyaliao/PJD, `SpeculativeSampler.__call__`
 in `scheduler/jacobi_iteration_lumina_mgpt.py`.
 
-Up to the first rejection it is SJD. A draft x behind it stays where p(x) / q(x) > 0.5, with its old
-q; the others are redrawn from p, which becomes their q. What stays is chosen by what it is: it is a
-sample of neither q nor p, and its own test takes it for one of q. PJD gives each row of the picture
-such a window; here there is one, verified as its topmost row is, and nothing else differs from SJD.
-PJD promises good pictures, not the same distribution."""
+Up to the first rejection it is SJD. A later draft x stays where p(x) / q(x) > 0.5, with its old q;
+the others are redrawn from p, which becomes their q. A draft stays because of its value, so it is a
+sample of neither q nor p. Its own test takes it for a sample of q. PJD gives each row of the
+picture such a window. Here there is one, verified as PJD's topmost row is; all else is SJD. PJD
+promises good pictures, not the same distribution."""
 
 from __future__ import annotations
 

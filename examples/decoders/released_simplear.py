@@ -1,12 +1,12 @@
 """SJD as SimpleAR released it: wdrink/SimpleAR, `SimpARForCausalLM.generate_visual_sjd` in
 `simpar/model/language_model/simpar_qwen2.py`.
 
-The first pass reads padding, commits the likeliest first token, and drafts the likeliest token of
+The first pass reads padding and commits the likeliest first token. It drafts the likeliest token of
 every other position with q = p, though none was sampled from it. The next pass accepts at least one
-draft by force. So the first two tokens follow no p, and the others are tested as samples that they
-are not. From the third pass on the draft that is accepted by force is the residual sample of the
-pass before, with q = p: it would pass anyway, and here it is committed at once. The window is
-there the whole rest of the picture; where it is less, drafts behind it begin as SJD's do."""
+draft by force. So the first two tokens follow no p, and the others are tested as samples, which
+they are not. From the third pass on, the draft accepted by force is the residual sample of the pass
+before, with q = p. It would pass anyway; here it is committed at once. The released window is the
+whole rest of the picture. With a smaller one, drafts after it begin as SJD's do."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """SJD-PAC's tree of candidates as its authors released it: KangJialiang/SJD-PAC,
 `SJDPACSpeculativeSampler.__call__` in `scheduler/sjd_pac_iteration_lumina_mgpt.py`.
 
-Every candidate is accepted or not as if all before it had been rejected, and of the accepted paths
-the longest is taken, where SJD-PAC's proof (App. A.3) has the first accepted candidate win: what
-lies behind a candidate decides about it. And candidates 2 to K are drawn from the residual R(p, q)
-of which rejected drafts are redrawn, but tested as draws from p. Its other departures are not
-here. A node's number is its row's, so windows that keep their width draw another picture."""
+Every candidate is tested as if all before it had been rejected, and the longest accepted path wins.
+In SJD-PAC's proof (App. A.3) the first accepted candidate wins; here later tokens decide about it,
+too. And candidates 2 to K are drawn from the residual R(p, q), as rejected drafts are, but tested
+as draws from p. The release's other departures are not here. A node's random number is its row's,
+so windows that keep their width draw another picture."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from engine.numerics.randomness import Purpose
 
 
 class LongestPath(CandidateWalk):
-    """Goes down the longest accepted path, of equal ones the first."""
+    """Takes the longest accepted path, the first of equally long ones."""
 
     def __init__(self, p: Tensor, room: Tensor, window: TreeWindow, u: Tensor) -> None:
         super().__init__(p, room)
@@ -36,7 +36,7 @@ class LongestPath(CandidateWalk):
             self.descend(self.children, candidates, q, chosen)
 
     def longest(self, node: int, level: int) -> list[int]:
-        """Which candidate is taken at each level below a node."""
+        """Return the candidate taken at each level below a node."""
         best: list[int] = []
         if level == min(len(self.levels), int(self.room)):
             return best

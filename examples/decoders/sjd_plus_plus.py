@@ -1,10 +1,10 @@
 """SJD++ (Teng et al., arXiv 2512.07503), as read in a third party's implementation:
 phymhan/nanochat, `generate_sjd` in `scripts/demo_sjd_nanochat.py`. The paper's text was not read.
 
-Up to the first rejection it is SJD. A draft x behind it stays where p(x) / q(x) > tau, else it is
-redrawn from p; its q is now p either way. But a draft that stays by a threshold is no sample of p:
-tokens of which p has more than tau q stay too often. SCD keeps x with probability min(1, p / q) and
-redraws from R(p, q), and so has one. SJD++ promises no visible loss, not the same distribution."""
+Up to the first rejection it is SJD. A later draft x stays where p(x) / q(x) > tau, else it is
+redrawn from p; its q is now p either way. But a draft that stays by a threshold is not a sample of
+p: tokens with p > tau q stay too often. SCD keeps x with probability min(1, p / q) and redraws from
+R(p, q), which gives a sample of p. SJD++ promises no visible loss, not the same distribution."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
 """Block verification as vllm-ascend shipped it until pull request 7808 (issue 7807):
 `rejection_random_sample_block_verify_kernel` in `vllm_ascend/ops/triton/reject_sample.py`.
 
-With a_i = min(1, a_{i-1} p_i(x_i) / q_i(x_i)), it accepts up to the last draft i with
-u_1 .. u_i <= a_i, a product of uniform numbers, and replaces the draft behind it by a sample of
-R(p, q). The paper (Sun et al., ICLR 2025, arXiv 2403.10444, Alg. 2) asks u_i <= h_i, which also
-weighs what q has too little of behind draft i, and samples R(a_i p, q). A product of i numbers is
-less than a_i with a probability of more than a_i: later drafts are accepted too often. There it is
-used from three drafts on, of a drafter; here the drafts are SJD's."""
+Let a_i = min(1, a_{i-1} p_i(x_i) / q_i(x_i)). The kernel accepts up to the last draft i with
+u_1 .. u_i <= a_i, a product of uniform numbers, and replaces the next draft by a sample of R(p, q).
+The paper (Sun et al., ICLR 2025, arXiv 2403.10444, Alg. 2) asks u_i <= h_i and samples R(a_i p, q);
+h_i also weighs what q lacks after draft i. A product of i numbers is below a_i with a probability
+above a_i, so later drafts are accepted too often. vllm-ascend uses it for three and more drafts of
+a drafter; here the drafts are SJD's."""
 
 from __future__ import annotations
 

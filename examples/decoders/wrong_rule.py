@@ -1,11 +1,11 @@
 """A decoder that is wrong on purpose, to learn from: SJD, but a rejected draft is resampled from p.
 
-It looks right: drafts are accepted with SJD's probability, and what replaces a rejected one is the
-model's own sample. But accepted drafts have given token y its share min(p, q)(y) already, and the
-rejected ones, a share TV(p, q), bring all of p again. So y is committed with probability
-min(p, q)(y) + TV(p, q) p(y), where p(y) is due: too often where q has more than p. R(p, q) is what
-is missing, and no more. `PHOTO_FINISH_DECODERS=examples/decoders/wrong_rule.py make run` has it on
-the page, and its pictures look fine."""
+It looks right: drafts are accepted with SJD's probability, and the model's own sample replaces a
+rejected one. But accepted drafts already give token y its share min(p, q)(y), and the rejected
+ones, a share TV(p, q), add all of p again. So y is committed with probability
+min(p, q)(y) + TV(p, q) p(y) instead of p(y): too often where q has more than p. Only R(p, q) should
+be added. `PHOTO_FINISH_DECODERS=examples/decoders/wrong_rule.py make run` puts it on the page, and
+its pictures look fine."""
 
 from __future__ import annotations
 

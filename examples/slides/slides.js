@@ -1,13 +1,13 @@
-// Fragments of a slide seek and play the race in its frame. A fragment says where the race stands
-// once it is shown, `data-t` in passes or "end", or `data-play` that it goes on from where it is;
-// the frame itself says where it stands before the first of them.
+// A slide's fragments seek and play the race in its frame. `data-t` of a fragment is where the race
+// stands once the fragment is shown, in passes or "end"; `data-play` plays on from where it is.
+// `data-t` of the frame is where the race stands before the first fragment.
 
 const deck = window.Reveal;
 
 /** @param {HTMLIFrameElement} frame @param {object} message */
 const send = (frame, message) => frame.contentWindow.postMessage(message, "*");
 
-/** Has the race of the slide that is shown stand as its fragments say, and any other one rest. */
+/** Set the shown slide's race as its fragments say, and pause the others. */
 function follow() {
   const shown = deck.getCurrentSlide();
   for (const frame of document.querySelectorAll("iframe")) {
@@ -21,7 +21,7 @@ function follow() {
   }
 }
 
-/** Writes how the race stands into its slide. @param {HTMLIFrameElement} frame */
+/** Write the state of the race into its slide. @param {HTMLIFrameElement} frame */
 function write(frame, { race, lanes }) {
   if (!race) return;
   const words = lanes.map(({ title, tokens, passes }) => `${title} ${tokens} in ${passes} passes`);
