@@ -1,2 +1,4 @@
-"""The page on a Ray cluster: the page itself is one replica of a Ray Serve application, and races
-run on replicas of another, the racers."""
+"""The page on a Ray cluster, as a Ray Serve application.
+
+The page is one replica; races run on replicas of a second deployment, the racers.
+"""

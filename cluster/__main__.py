@@ -1,5 +1,7 @@
-"""The page with its races on a Ray cluster: on a running one, or on one of its own, which is
-started on this machine and ends with this program."""
+"""The page with its races on a Ray cluster.
+
+It uses a running cluster, or starts one on this machine that ends with this program.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +23,10 @@ from cluster.options import Options
 
 WATCH_SECONDS = 2.0  # between looks at the application
 GONE = (
-    "Photo Finish has ended: its application on the cluster is gone. Somebody deleted it, or shut"
-    " Ray Serve down."
+    "Photo Finish has ended: its application on the cluster is gone. Somebody deleted it or shut"
+    " down Ray Serve."
 )
-# What Ray says where something takes longer than 30 seconds, and what that means here.
+# A part of Ray's message about what takes longer than 30 seconds, and what it means here.
 SLOW = {
     "to be scheduled": "The cluster has no room for all of it: `ray status` on its head says what"
     " is missing.",
@@ -73,11 +75,11 @@ def main() -> None:
         for what, each, here in machine:
             if least * each > here:
                 parser.error(
-                    f"{least} racers of {each:g} {what} need {least * each:g}, and this machine"
+                    f"{least} racers of {each:g} {what} need {least * each:g}, but this machine"
                     f" has {here}"
                 )
         _check_port(args.host, args.port)
-        # Ray's workers look for modules in the working directory alone, which need not be this one.
+        # Ray's workers look for modules only in the working directory, which may be another one.
         path = os.environ.get("PYTHONPATH")
         os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), *([path] if path else [])])
     with contextlib.suppress(KeyboardInterrupt):
@@ -85,13 +87,15 @@ def main() -> None:
 
 
 def serve(options: Options, address: str | None, host: str, port: int, route: str) -> None:
-    """Serves until it is interrupted. Raises SystemExit with a message where it cannot, and where
-    its application goes."""
+    """Serve until interrupted.
+
+    Raises SystemExit with a message if it cannot serve, or if its application is deleted.
+    """
     from ray import serve
     from ray.exceptions import RayError
 
-    # Nobody else's: Serve would replace an application of the same name, and this program deletes
-    # its own alone.
+    # A name of its own: Serve would replace another application of that name, and this program
+    # must delete only its own.
     name = f"photo-finish-{secrets.token_hex(4)}"
     _end_at_sigterm()
     logging.getLogger("ray.serve").setLevel(logging.ERROR)
@@ -103,7 +107,7 @@ def serve(options: Options, address: str | None, host: str, port: int, route: st
             _deploy(options, name, route)
             place = " of the cluster's head" if address else ""
             _watch(name, f"http://{host}:{port}{route.rstrip('/')}{place}")
-        except RayError as error:  # of Serve's controller, which has died
+        except RayError as error:  # Serve's controller has died
             raise SystemExit(GONE) from error
         finally:
             with contextlib.suppress(RayError, TimeoutError):
@@ -111,8 +115,11 @@ def serve(options: Options, address: str | None, host: str, port: int, route: st
 
 
 def _start_serve(host: str, port: int) -> None:
-    """Starts Serve, where the cluster does not have it. Raises SystemExit where it cannot serve
-    here: a cluster has one Serve, which listens on one address."""
+    """Start Serve if the cluster does not run it.
+
+    Raises SystemExit if it cannot serve on this address: a cluster has one Serve, which listens
+    on one address.
+    """
     from ray import serve
     from ray.serve._private.api import serve_start  # serve.start does not say what runs already
 
@@ -123,22 +130,22 @@ def _start_serve(host: str, port: int) -> None:
             http_options={"host": host, "port": port, "request_timeout_s": None},
             global_logging_config={"log_level": "WARNING"},
         ).http_config
-    except (RuntimeError, TimeoutError) as error:  # what was started cannot listen there
-        serve.shutdown()  # or the cluster's Serve would have this address for good
+    except (RuntimeError, TimeoutError) as error:  # Serve was started, but cannot listen there
+        serve.shutdown()  # otherwise the cluster's Serve would keep this address
         raise SystemExit(
-            f"Photo Finish cannot start: {where} of the cluster's head is in use, or not its to"
-            " serve. Choose another: --port."
+            f"Photo Finish cannot start: {where} of the cluster's head is in use, or the head may"
+            " not serve on it. Choose another port with --port."
         ) from error
     if (served.host, served.port) != (host, port):
         raise SystemExit(
-            f"Photo Finish cannot start: the cluster's Ray Serve listens on {served.host}:"
-            f"{served.port} alone, not on {where}. Give --host {served.host} --port {served.port},"
-            " or, where nobody needs it, end it first: `serve shutdown`."
+            f"Photo Finish cannot start: the cluster's Ray Serve listens only on {served.host}:"
+            f"{served.port}, not on {where}. Give --host {served.host} --port {served.port}, or"
+            " end that Serve first if nobody needs it: `serve shutdown`."
         )
 
 
 def _deploy(options: Options, name: str, route: str) -> None:
-    """Sends the application to Serve. Raises SystemExit where another one has its route."""
+    """Send the application to Serve. Raises SystemExit if another application has its route."""
     from ray import serve
     from ray.serve.exceptions import RayServeException
 
@@ -150,13 +157,13 @@ def _deploy(options: Options, name: str, route: str) -> None:
     except RayServeException as error:
         why = str(error).rpartition("RayServeException: ")[2].strip()
         raise SystemExit(
-            f"Photo Finish cannot start: {why} End that one, or choose another path for this one:"
-            " --route."
+            f"Photo Finish cannot start: {why} End that application, or choose another path for"
+            " this one with --route."
         ) from error
 
 
 def _say_what_is_missing(options: Options) -> None:
-    """Says so where the cluster has too few machines, however idle: Serve waits for more."""
+    """Say so if the cluster, even idle, has too few machines: Serve waits for more."""
     import ray
 
     needs = {kind: n for kind, n in (("CPU", options.cpus), ("GPU", options.gpus)) if n}
@@ -175,8 +182,10 @@ def _say_what_is_missing(options: Options) -> None:
 
 
 def _watch(name: str, where: str) -> None:
-    """Says when the application serves, and what keeps it from that. Returns never; raises
-    SystemExit where it cannot start, and where it is gone."""
+    """Say when the application serves, and why it does not yet. Never returns.
+
+    Raises SystemExit if it cannot start, or once it is gone.
+    """
     import ray
     from ray import serve
 
@@ -209,19 +218,19 @@ def _plain(message: str) -> str:
 
 
 def _end_at_sigterm() -> None:
-    """On SIGTERM the program ends as at Ctrl-C, and its cluster with it."""
+    """Make SIGTERM end the program, and its cluster, as Ctrl-C does."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def _check_port(host: str, port: int) -> None:
-    """Raises SystemExit if this machine cannot serve on it: Ray would try again for ever."""
+    """Raise SystemExit if this machine cannot serve on the port: Ray would try again for ever."""
     try:
         with socket.create_server((host, port)):
             pass
     except (OSError, OverflowError) as error:
         raise SystemExit(
-            f"Photo Finish cannot start: {host} port {port} is in use, or not this machine's to"
-            " serve. End what uses it, or choose another: --port."
+            f"Photo Finish cannot start: {host} port {port} is in use, or this machine may not"
+            " serve on it. End the program that uses it, or choose another port with --port."
         ) from error
 
 

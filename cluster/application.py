@@ -1,4 +1,4 @@
-"""The Serve application, as `python -m cluster`, `serve run` and KubeRay start it."""
+"""The Serve application that `python -m cluster`, `serve run` and KubeRay start."""
 
 from __future__ import annotations
 

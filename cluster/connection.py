@@ -1,4 +1,4 @@
-"""A connection to Ray: to a running cluster, or to one of its own."""
+"""The connection to Ray: to a running cluster, or to a cluster of this program."""
 
 from __future__ import annotations
 
@@ -13,35 +13,40 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 ROOT = Path(__file__).parent.parent
-# A remote cluster gets the wheel's folders without the tools, and no hidden file.
+# The folders that a remote cluster is sent: the wheel's without the tools, and no hidden file.
 SENT = ("app", "cluster", "engine", "static", "visualize", "weights")
-# All else, in patterns as of a .gitignore, of which the last that fits counts. Ray asks about the
-# folder itself too, as ".".
+# Patterns for everything else, as in a .gitignore: the last one that matches counts. Ray also asks
+# about the folder itself, as ".".
 LEFT_OUT = ["/*", "!/.", *(f"!/{folder}" for folder in SENT), ".?*", "__pycache__"]
-# Environment variables for Ray, which reads them when it is imported: of a cluster that is started
-# here, and of this program where it joins one.
+# Environment variables, which Ray reads when it is imported: LOCAL for a cluster that is started
+# here, JOINED for this program when it joins one.
 LOCAL = {
-    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # then it listens on loopback alone, on Linux too
-    "RAY_AUTH_MODE": "token",  # in ~/.ray, so that no other user of this machine gets in
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # listen on loopback only, on Linux too
+    "RAY_AUTH_MODE": "token",  # kept in ~/.ray: no other user of this machine gets in
     "RAY_USAGE_STATS_ENABLED": "0",
 }
-# One try of half a minute at most, where Ray would have twenty.
+# One attempt of at most half a minute; Ray would make twenty.
 JOINED = {"RAY_gcs_server_port_wait_time_s": "1"}
-ANSWER_SECONDS = 15.0  # in which a cluster's head has to say that it is one
-# What a client of HTTP/2 says first, with an empty frame of settings, and the type of the frame
-# that a server answers with (RFC 9113, 3.4 and 6.5). Ray's head speaks gRPC, and so HTTP/2.
+ANSWER_SECONDS = 15.0  # until a cluster's head must have answered
+# The first bytes of an HTTP/2 client, with an empty SETTINGS frame, and the type of the frame that
+# a server answers with (RFC 9113, 3.4 and 6.5). Ray's head speaks gRPC, and therefore HTTP/2.
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0"
 SETTINGS = 4
-# The longest name of a socket in a folder that is made for Ray, and the longest path that a system
-# takes for one.
+# The longest name of a socket within Ray's folder, and the longest path that systems allow for a
+# socket.
 SOCKET = "ray/session_2026-01-01_00-00-00_000000_1234567/sockets/plasma_store.1"
 PATH_BYTES = 103
 
 
 @contextlib.contextmanager
 def connection(address: str | None) -> Iterator[None]:
-    """A connection to a running cluster, which is sent this folder and the settings; without an
-    address to a cluster of its own, which ends with it. Raises SystemExit with a message."""
+    """Connect to a running cluster, or to a new one that ends with the connection.
+
+    A running cluster is sent this folder and the settings. Raises SystemExit with a message.
+
+    Args:
+        address: the running cluster's; None starts a new cluster on this machine.
+    """
     import ray
 
     with contextlib.ExitStack() as ends:
@@ -50,13 +55,13 @@ def connection(address: str | None) -> Iterator[None]:
             _join(address)
         else:
             folder = ends.enter_context(ray_folder())
-            # Ray kills the page's process, which then removes nothing.
+            # Ray kills the page's process, so that it cannot remove its own files.
             os.environ.setdefault("GRADIO_TEMP_DIR", os.path.join(folder, "gradio"))
-            # They write into the folder until they have ended.
+            # Ray's processes write into the folder until they have ended.
             ends.callback(ray.shutdown, wait_for_processes=True)
             _keep_token_private()
-            # "local" passes over any cluster that runs here or that RAY_ADDRESS names: it is
-            # somebody else's, and what this program ends at its end would be theirs.
+            # "local" ignores any cluster that runs here or that RAY_ADDRESS names: it is somebody
+            # else's, and this program must not end it.
             ray.init(
                 "local",
                 _temp_dir=os.path.join(folder, "ray"),
@@ -70,7 +75,7 @@ def connection(address: str | None) -> Iterator[None]:
 def _join(address: str) -> None:
     import ray
 
-    if address == "auto":  # as Ray takes it, but said in words, and without its minute's wait
+    if address == "auto":  # what Ray does, without its wait of a minute, and with a clear message
         address = os.environ.get("RAY_ADDRESS") or address
     settings = {
         name: value
@@ -87,21 +92,21 @@ def _join(address: str) -> None:
         if "AuthenticationError" in f"{error!r} {error.__cause__!r}":
             raise SystemExit(
                 f"Photo Finish cannot start: the Ray cluster at {address} asks for a token, and"
-                " this program has none or another. Set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN to"
-                " what ~/.ray/auth_token holds on its head."
+                " this program has no token or a wrong one. Set RAY_AUTH_MODE=token, and"
+                " RAY_AUTH_TOKEN to the content of ~/.ray/auth_token on the cluster's head."
             ) from error
         raise SystemExit(
-            f"Photo Finish cannot start: no Ray cluster answers at {address}. `ray status` on its"
-            f" head says whether it runs; its version of Ray must be {ray.__version__}, and its"
-            " token, if it has one, this program's RAY_AUTH_TOKEN."
+            f"Photo Finish cannot start: no Ray cluster answers at {address}. Run `ray status` on"
+            f" its head to see whether it runs. It must run Ray {ray.__version__}; if it has a"
+            " token, set RAY_AUTH_TOKEN to it."
         ) from error
 
 
 def _greet(host: str, port: int) -> None:
-    """Raise OSError where no head of a cluster answers; Ray would try for minutes."""
+    """Raise OSError if no cluster's head answers; Ray would try for minutes."""
     deadline = time.monotonic() + ANSWER_SECONDS
     with socket.create_connection((host, port), timeout=ANSWER_SECONDS) as connection:
-        if os.environ.get("RAY_USE_TLS") == "1":  # it says nothing in plain words
+        if os.environ.get("RAY_USE_TLS") == "1":  # it does not answer unencrypted
             return
         connection.sendall(PREFACE)
         head = b""
@@ -111,13 +116,15 @@ def _greet(host: str, port: int) -> None:
                 break
             head += part
         if head[3:4] != bytes([SETTINGS]):
-            raise ConnectionError("this is no server of HTTP/2")
+            raise ConnectionError("the server does not speak HTTP/2")
 
 
 def ray_folder() -> tempfile.TemporaryDirectory[str]:
-    """A folder for all files of a cluster of this machine, which only its user can read and which
-    is removed at the end: Ray's usual folder may be another user's. It is in the temporary folder,
-    or in /tmp where the paths of Ray's sockets would be too long."""
+    """Make a folder for all files of a cluster on this machine; it is removed at the end.
+
+    Only its user can read it; Ray's usual folder may be another user's. It is in the temporary
+    folder, or in /tmp if that would make the paths of Ray's sockets too long.
+    """
     prefix, parent = "photo-finish-ray-", tempfile.gettempdir()
     if len(os.fsencode(f"{parent}/{prefix}12345678/{SOCKET}")) > PATH_BYTES:
         parent = "/tmp"
@@ -125,8 +132,10 @@ def ray_folder() -> tempfile.TemporaryDirectory[str]:
 
 
 def _keep_token_private() -> None:
-    """Has only the user read the token and all other files that Ray writes: it leaves them readable
-    to all."""
+    """Make the token and all other files that Ray writes readable to their user only.
+
+    Ray leaves them readable to all.
+    """
     os.umask(0o077)
     with contextlib.suppress(FileNotFoundError):
         (Path.home() / ".ray" / "auth_token").chmod(0o600)

@@ -1,6 +1,9 @@
-"""A lane a racer: one race as a race of one lane on each of several devices of a kind, put together
-again. Lanes then run at once; passes and pictures are those of one device, since a lane depends on
-model, prompt, seed and its own settings alone."""
+"""Lanes apart: each lane of a race runs on its own racer, as a race of one lane.
+
+The racers have devices of one kind. The lanes then run at once, and their streams are put
+together again. Passes and pictures are the same as on one device: a lane depends only on model,
+prompt, seed and its own settings.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from visualize.board.board import replay
 from visualize.board.snapshot import CLOCKS, Snapshot, Update
 from visualize.pictures.recorded_race import Pictures, RecordedRace
 
-# the parts of a board that every lane's racer knows and the page does not
+# Parts of a board that every lane's racer knows and the page does not.
 _SHARED = ("machine", "grid", "cells", "dtypes", "codes", "swatches", "preview")
 
 log = logging.getLogger(__name__)
@@ -27,9 +30,15 @@ log = logging.getLogger(__name__)
 def race_apart(
     request: RaceRequest, waiting: Snapshot, start: Callable[[RaceRequest], Stream]
 ) -> WorkerEvents:
-    """The race's stream, put together from the streams of the races of its lanes, which `start`
-    starts; `waiting` is its board before it begins. A WorkerFailure of one lane ends all lanes;
-    closing the stream cancels them."""
+    """Yield the race's stream, put together from the streams of its lanes' races.
+
+    A WorkerFailure of one lane ends all lanes; closing the stream cancels them.
+
+    Args:
+        request: the whole race.
+        waiting: its board before it begins.
+        start: starts a lane's race on a racer and returns its stream.
+    """
     lanes = [replace(request, lanes=(lane,)) for lane in request.lanes]
     board, notes = waiting, [""] * len(lanes)
     texts = [""] * len(lanes)
@@ -60,8 +69,11 @@ def race_apart(
 
 
 def _record(texts: Sequence[str]) -> tuple[Snapshot, Recording] | None:
-    """The whole race's last board and recording, from its lanes'. None where it cannot be kept: a
-    lane's is missing, no memory is left for it, or it is too long for a file."""
+    """Return the whole race's last board and its recording, from its lanes' recordings.
+
+    None if it cannot be kept: a lane's recording is missing, memory is short, or it is too long
+    for a file.
+    """
     if not all(texts):
         return None
     try:
@@ -73,8 +85,10 @@ def _record(texts: Sequence[str]) -> tuple[Snapshot, Recording] | None:
 
 
 def _begun(board: Snapshot, lane: int, own: Snapshot, note: str) -> Snapshot:
-    """The board of the race once a lane's racer has begun, or waits for the model. Places come with
-    the finish."""
+    """Return the race's board once a lane's racer has begun, or waits for the model.
+
+    Places are known only on the race's last board.
+    """
     lanes = list(board.lanes)
     named = {"title": lanes[lane].title, "places": dict.fromkeys(CLOCKS)}
     lanes[lane] = own.lanes[0].model_copy(update=named)
@@ -84,7 +98,7 @@ def _begun(board: Snapshot, lane: int, own: Snapshot, note: str) -> Snapshot:
 
 
 def _of_lane(update: Update, lane: int, seq: int, note: str) -> Update:
-    """An update of the race, from one of a race of this lane alone."""
+    """Turn an update of a race of this lane alone into an update of the whole race."""
     own = {"lane": lane, "places": dict.fromkeys(CLOCKS)}
     lanes = tuple(each.model_copy(update=own) for each in update.lanes)
     now = {"seq": seq, "state": LaneState.RACING, "lanes": lanes, "note": note, "results": ()}
@@ -92,12 +106,12 @@ def _of_lane(update: Update, lane: int, seq: int, note: str) -> Update:
 
 
 def _note(notes: Sequence[str]) -> str:
-    """What the lanes' boards say; what several say, once."""
+    """Return the notes of the lanes' boards as one text, without repetitions."""
     return " ".join(dict.fromkeys(filter(None, notes)))
 
 
 def join(recordings: Sequence[RecordedRace]) -> RecordedRace:
-    """One race from the races of its lanes, in the order of their clocks."""
+    """Join the races of single lanes into one race, its frames in the order of lanes' clocks."""
     traces = [recording.trace for recording in recordings]
     header = replace(traces[0].header, lanes=tuple(trace.header.lanes[0] for trace in traces))
     timed = [_timed(trace, i) for i, trace in enumerate(traces)]
@@ -109,12 +123,14 @@ def join(recordings: Sequence[RecordedRace]) -> RecordedRace:
 
 
 def _timed(trace: Trace, lane: int) -> Iterator[tuple[float, int, int, Frame]]:
-    """The frames of a race of one lane, as those of lane number `lane`, each with the lane's
-    seconds and what settles equal ones."""
+    """Yield a one-lane race's frames as frames of lane number `lane`, with keys to merge them by.
+
+    The keys are the lane's seconds, its number and the frame's number.
+    """
     seconds = 0.0
     for number, frame in enumerate(trace.frames):
         if frame.step is not None:
             seconds += frame.step.seconds.total
-        # A lane without a step has not begun: frames of lanes that begin come first.
+        # Frames in which a lane begins, before its first step, come first.
         begins = frame.step is None and frame.state is LaneState.RACING
         yield -1.0 if begins else seconds, lane, number, replace(frame, lane=lane)

@@ -1,4 +1,4 @@
-"""The options of the page on a cluster. Imports nothing of Ray, which takes long to import."""
+"""The options of the page on a cluster. Imports nothing of Ray, which is slow to import."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 
 class Options(BaseModel):
-    """`args` in a Serve config file."""
+    """The options of a cluster's page: `args` in a Serve config file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     least: int = Field(1, ge=1, description="racers at least, also while nobody races")
     most: int = Field(2, ge=1, description="racers at most")
     cpus: float = Field(1, ge=0, description="CPU cores of each racer")
-    # On a shared GPU a lane would be charged for another race's passes.
+    # Whole GPUs: on a shared one a lane would be charged for another race's passes.
     gpus: int = Field(0, ge=0, description="GPUs of each racer, whole ones")
     lanes_apart: bool = Field(
         False, description="one race at a time, each of its lanes on a racer of its own"
@@ -24,5 +24,7 @@ class Options(BaseModel):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.least > self.most:
-            raise ValueError(f"at least {self.least} racers and at most {self.most}")
+            raise ValueError(
+                f"the least number of racers, {self.least}, is above the most, {self.most}"
+            )
         return self

@@ -1,5 +1,8 @@
-"""The page's one replica: gradio's queue and sessions live in its memory, so there is never a
-second. It loads no model; its races run on the racers."""
+"""The deployment of the page: exactly one replica, which loads no model.
+
+Gradio's queue and sessions live in its memory, so there is never a second replica. Its races
+run on the racers.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +34,10 @@ from engine.race import RaceRequest
 from visualize.board.snapshot import Snapshot, Update
 
 LOST = (
-    "The machine that ran this race was lost, and the race with it. Race again: another machine"
-    " takes its place."
+    "The race was lost because the machine that ran it was lost. Race again: another machine takes"
+    " its place."
 )
-# options of `launch` that mounting into another app knows, too
+# The options of `launch` that `mount_gradio_app` takes too.
 MOUNTED = (
     "theme",
     "css",
@@ -53,8 +56,11 @@ log = logging.getLogger(__name__)
 
 
 class ClusterPool(ModelPool):
-    """The models of the racers, which are all of a kind. At most `racers` races run at a time; with
-    `apart` one, each of its lanes on a racer of its own if there are enough for all of them."""
+    """The models of the racers, which all have the same ones; it runs races on the racers.
+
+    At most `racers` races run at a time. With `apart` only one race runs at a time, with each
+    of its lanes on its own racer if there are enough racers.
+    """
 
     def __init__(
         self,
@@ -78,7 +84,7 @@ class ClusterPool(ModelPool):
         return Device.CLUSTER
 
     def start(self) -> None:
-        """The racers load their models by themselves."""
+        """Do nothing: the racers load their models by themselves."""
 
     def wait(self, name: str, seconds: float) -> Any:
         return True
@@ -87,7 +93,7 @@ class ClusterPool(ModelPool):
         self._waiting.set(races)
 
     def run(self, request: RaceRequest) -> WorkerEvents:
-        """The race's events. Closed, it ends after the step in progress."""
+        """Yield the race's events. Closed, the race ends after the step in progress."""
         end = "stopped"
         try:
             for event in self._events(request):
@@ -110,18 +116,20 @@ class ClusterPool(ModelPool):
             yield from (event for _, event in merge([self._start(request, request.model)]))
 
     def _start(self, request: RaceRequest, warm: str = "") -> Stream:
-        """On a racer that has the model `warm`, or else on the least busy one. Lanes do not ask for
-        a warm one: each would wait a second for it before it took another."""
+        """Start a race on a racer that has the model `warm`, or on the least busy racer.
+
+        Lanes do not ask for a warm one: each would wait a second for it before it took another.
+        """
         racer = self._racer.options(stream=True, multiplexed_model_id=warm)
         return cast(Stream, racer.race.remote(request))
 
 
 def _never() -> Any:
-    raise RuntimeError("no model is loaded beside the page")
+    raise RuntimeError("the page on a cluster loads no model: the racers do")
 
 
 class Page:
-    """The deployment's class."""
+    """The class that Serve deploys as the page."""
 
     # Serve awaits it.
     async def __init__(self, racer: DeploymentHandle, racers: int, apart: bool):  # type: ignore[misc]
@@ -132,7 +140,7 @@ class Page:
 
 
 def mount(pool: ModelPool) -> FastAPI:
-    """The page as an ASGI app, with all that it has where it is launched."""
+    """Return the page as an ASGI app with everything that a launched page has."""
     demo = build(pool)
     demo.state_session_capacity = LAUNCH["state_session_capacity"]
     options = {name: LAUNCH[name] for name in MOUNTED}
@@ -143,8 +151,8 @@ def deployment() -> serve.Deployment:
     return serve.deployment(
         name="page",
         num_replicas=1,
-        max_ongoing_requests=10_000,  # most of them wait: the fair queue bounds the races
-        # On the head, which serves it and has Ray's own state: losing another machine does not end
+        max_ongoing_requests=10_000,  # most of them wait: the fair queue limits the races
+        # It runs on the head, with Ray's own state, so that losing another machine does not end
         # it.
         ray_actor_options={"num_cpus": 0, "resources": {"node:__internal_head__": 0.001}},
     )(serve.ingress()(Page))

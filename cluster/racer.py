@@ -1,8 +1,8 @@
-"""Racer: one replica of the cluster. It has one device and one model warm, and runs one race at a
-time, so that no race pays for another's forward passes.
+"""Racer: one replica of the cluster, with one device and one warm model.
 
-What crosses is what ZeroGPU's worker sends: a plain request in; snapshots, and at last a Recording
-or a WorkerFailure, out.
+It runs one race at a time, so that no race pays for another's forward passes. It exchanges what
+ZeroGPU's worker does: it receives a plain request, and sends snapshots, then a Recording or a
+WorkerFailure.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 
 
 class Racer:
-    """The deployment's class, with the models of `make_pool`."""
+    """The class that Serve deploys as a racer, with the models of `make_pool`."""
 
     def __init__(self, make_pool: Callable[[], ModelPool] = default_pool) -> None:
         self._pool = make_pool()
@@ -59,16 +59,16 @@ class Racer:
         )
 
     def check_health(self) -> None:
-        """Called by Ray, which replaces a replica that raises."""
+        """Raise if the device was lost; Ray calls this, and replaces a replica that raises."""
         if self._lost:
             raise RuntimeError("the device was lost")
 
     async def models(self) -> dict[ModelCard, Availability]:
-        """Whether each model can race on this replica, its own first. Nothing is loaded for it."""
+        """Return the availability of each model on this replica, its own first. Loads nothing."""
         return {card: self._pool.availability(card.name) for card in self._pool.cards}
 
     async def race(self, request: RaceRequest) -> AsyncGenerator[Event, None]:
-        """The race's stream. Closed or cancelled, the race ends after the step in progress."""
+        """Yield the race's events. Closed or cancelled, it ends after the step in progress."""
         if serve.get_multiplexed_model_id():
             await self._warm(request.model)
         loop, thread = asyncio.get_running_loop(), self._thread(request.model)
@@ -80,15 +80,16 @@ class Racer:
             await asyncio.shield(loop.run_in_executor(thread, events.close))
 
     def _thread(self, name: str) -> ThreadPoolExecutor:
-        """The one that the model was warmed up on. A race is closed in it after the step in
-        progress."""
+        """Return the thread in which the model was warmed up; a race is closed in it too."""
         own = name == self._pool.own.name
         return device_thread(torch.device("cpu") if own else self._device)
 
     @serve.multiplexed(max_num_models_per_replica=1)
     async def _warm(self, name: str) -> str:
-        """Tells Ray's router that this replica has the model, or soon will: of the public ones a
-        ModelPool keeps one in memory."""
+        """Tell Ray's router that this replica has the model, or soon will.
+
+        A ModelPool keeps one public model in memory.
+        """
         return name
 
     def _events(self, request: RaceRequest) -> Generator[Event, None, None]:
@@ -103,7 +104,7 @@ class Racer:
             if Failure.OUT_OF_MEMORY in failures:
                 free_memory()
             yield from self._record(stream)
-        except Exception as error:  # caught here, since not every exception can be pickled
+        except Exception as error:  # caught here: not every exception can be pickled
             log.exception("a race failed")
             readable = isinstance(error, (ModelError, SettingError))
             failure = classify(error, self._device)
@@ -112,8 +113,7 @@ class Racer:
             yield WorkerFailure(failure, message)
 
     def _record(self, stream: RaceStream) -> Generator[Recording, None, None]:
-        """What is to be kept of a race that is over; nothing where it cannot be had. The race
-        stands all the same."""
+        """Yield the recording of a finished race, or nothing if it fails; the race still counts."""
         try:
             self._count(stream.trace())
             recording = Recording(stream.recording().dumps())
@@ -145,8 +145,10 @@ class Racer:
 
 
 def deployment(least: int, most: int, cpus: float, gpus: float) -> serve.Deployment:
-    """Between `least` and `most` racers, each with a share of a machine's CPUs and GPUs. A racer
-    that is idle for ten minutes is given back, down to the least."""
+    """Return a deployment of `least` to `most` racers, each with a share of CPUs and GPUs.
+
+    Racers that are idle for ten minutes are given back, down to `least`.
+    """
     return serve.deployment(
         name="racer",
         max_ongoing_requests=1,

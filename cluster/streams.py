@@ -1,5 +1,8 @@
-"""The streams of racers, read each in a thread, so that neither a slow racer nor one that has yet
-to be started keeps the page from ending a race."""
+"""The streams of several racers, merged into one.
+
+Each is read in a thread, so that neither a slow racer nor one that has yet to start keeps the
+page from ending a race.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from typing import Protocol
 from app.workers.race_stream import Idle, Recording, WorkerFailure
 from visualize.board.snapshot import Snapshot, Update
 
-IDLE_SECONDS = 0.25  # without an event, until an Idle stands for one
+IDLE_SECONDS = 0.25  # without an event, then an Idle is sent
 
 Event = Snapshot | Update | Idle | Recording | WorkerFailure
 
@@ -23,8 +26,10 @@ class Stream(Protocol):
     def __iter__(self) -> Iterator[Event]: ...
 
     def cancel(self) -> None:
-        """Ends the race after the step in progress; called from any thread, any number of times,
-        also before the race has a racer. Iterating then raises."""
+        """End the race after the step in progress; iterating then raises.
+
+        It may be called from any thread, any number of times, and before the race has a racer.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +38,11 @@ class _End:
 
 
 def merge(streams: Sequence[Stream]) -> Generator[tuple[int, Event], None, None]:
-    """The events of all streams as they come, each with its stream's number; an Idle where none
-    comes. Raises what the first stream to fail raises. Closed or failed, it cancels every one."""
+    """Yield the events of all streams as they come, each with its stream's number.
+
+    Yields an Idle if no event comes for IDLE_SECONDS. Raises what the first failing stream
+    raises. Closed or failed, it cancels every stream.
+    """
     events: queue.Queue[tuple[int, Event | _End]] = queue.Queue()
 
     def read(i: int) -> None:

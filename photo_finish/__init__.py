@@ -1,10 +1,10 @@
-"""Makes the folders of Photo Finish importable under their own names: `import photo_finish`, and
-then `import engine`, `import visualize`, `import app`.
+"""Makes Photo Finish's folders importable: `import photo_finish`, then `import engine`, `app` etc.
 
-Installed, they lie in this folder, so that nothing of so common a name stands among the packages of
-others; in a checkout they lie beside it. Where another package has one of these names, that name
-means ours from this import on, in the whole program. If the other one was imported before, the name
-goes on meaning it, and importing a module of ours by that name ends in a ModuleNotFoundError.
+Installed, they lie inside this folder, so that packages with such common names do not stand
+among other packages; in a checkout they lie beside it. If another package has one of these
+names, that name means ours after this import, in the whole program. If the other package was
+imported before, its name keeps its meaning, and importing a module of ours by that name raises
+ModuleNotFoundError.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
-"""The command `photo-finish`: the page, and the tools of a terminal. In a checkout it is
-`python -m photo_finish`."""
+"""The command `photo-finish`: the page, and the tools of a terminal.
+
+In a checkout it is `python -m photo_finish`.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +17,14 @@ from tools.judge.command import add_judge_command
 from tools.models import add_models_command
 from tools.race import add_race_command
 
-INTERRUPTED, TERMINATED = 130, 143  # statuses after Ctrl-C and SIGTERM, as shells have them
+INTERRUPTED, TERMINATED = 130, 143  # exit statuses after Ctrl-C and SIGTERM, as in shells
 
 
 def main() -> None:
     """Run the command that is typed.
 
-    Ctrl-C and SIGTERM raise KeyboardInterrupt in it. A command may print what it knows by then, and
-    raises it again.
+    Ctrl-C and SIGTERM raise KeyboardInterrupt in it. A command may print what it knows by then,
+    and raises it again.
     """
     parser = argparse.ArgumentParser(prog="photo-finish")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")

@@ -36,14 +36,14 @@ def add_infill_command(parser: argparse.ArgumentParser) -> None:
 
 
 def reject_text(text: str) -> NoReturn:
-    """Of an option that there is no more. Raises ArgumentTypeError with what to do instead."""
+    """Reject a former option. Raises ArgumentTypeError that says what to do instead."""
     raise argparse.ArgumentTypeError(
-        "blanks of a text are filled in by python -m examples.fill_in_text"
+        "to fill in blanks of a text, run python -m examples.fill_in_text"
     )
 
 
 def run_infill(args: argparse.Namespace) -> None:
-    """Prints the race. Exits with 1 if a lane failed, with 2 for arguments that cannot be raced."""
+    """Print the race. Exits with 1 if a lane failed, with 2 for arguments that cannot be raced."""
     parser: argparse.ArgumentParser = args.parser
     try:
         lanes = tuple(parse_lane(text.strip(), offered=FILLING) for text in args.lanes.split(","))
@@ -54,17 +54,20 @@ def run_infill(args: argparse.Namespace) -> None:
 
 
 def picture_race(args: argparse.Namespace, lanes: tuple[Lane, ...]) -> Race:
-    """The race that fills in a box of a traced lane's picture. Raises SettingError, TraceError."""
+    """Return the race that fills in a box of a traced lane's picture.
+
+    Raises SettingError, TraceError.
+    """
     trace = Trace.loads(args.trace.read_bytes())
     model: ImageModel = load_model(args)
     codes = final_codes(trace, args.lane - 1)
     try:
         top, left, height, width = (int(number) for number in args.box.split(","))
     except ValueError as error:
-        raise SettingError(f"--box is top,left,height,width, not {args.box!r:.40}") from error
+        raise SettingError(f"--box must be top,left,height,width, not {args.box!r:.40}") from error
     rows, columns = trace.header.grid
     if not (0 <= top < top + height <= rows and 0 <= left < left + width <= columns):
-        raise SettingError(f"--box {args.box:.40} does not lie within {rows} x {columns} tokens.")
+        raise SettingError(f"--box {args.box:.40} is not inside the {rows} x {columns} tokens.")
     mask = box_mask(trace.header.grid, top, left, height, width)
     infilling = Infilling.of_mask(codes, mask, args.order)
     prompt = args.prompt if args.prompt is not None else trace.header.prompt
@@ -73,7 +76,7 @@ def picture_race(args: argparse.Namespace, lanes: tuple[Lane, ...]) -> Race:
 
 
 def final_codes(trace: Trace, lane: int) -> list[int]:
-    """A lane's finished picture, in raster order. Raises SettingError where it has none."""
+    """Return a lane's finished picture in raster order. Raises SettingError if it has none."""
     lanes = len(trace.header.lanes)
     if not 0 <= lane < lanes:
         raise SettingError(f"The race has lanes 1 to {lanes}, not {lane + 1}.")

@@ -1,5 +1,7 @@
-"""The command `photo-finish models`: what races here, and what it takes; downloads a model, or
-compares its files and numbers with what was published."""
+"""The command `photo-finish models`: lists the models that race here, and what each takes.
+
+It also downloads a model, or compares its files and numbers with the published ones.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,7 @@ def add_models_command(parser: argparse.ArgumentParser) -> None:
 
 
 def run_models(args: argparse.Namespace) -> None:
-    """Exits with 1 where a check finds a difference, with 2 where files cannot be had or loaded."""
+    """Run the command. Exits with 1 if a check finds a difference, with 2 if it cannot run."""
     try:
         choose_folders(args)
         if args.fetch:
@@ -75,7 +77,7 @@ def run_models(args: argparse.Namespace) -> None:
 
 
 def listing(device: torch.device, wanted: str) -> str:
-    """A row for each model, and in sentences what its columns mean."""
+    """Return a table with a row for each model, and sentences on what its columns mean."""
     on_cpu, dtype = device.type == "cpu", resolve_dtype(device, wanted)
     rows: list[Sequence[str]] = [_HEAD]
     for card in CARDS.values():
@@ -133,7 +135,7 @@ def _gib(count: int) -> str:
 def _files(card: ModelCard) -> str:
     try:
         here = [hub.at_hand(source) is not None for source in card.repos]
-    except ModelError:  # of a folder of weights that has some of them
+    except ModelError:  # a folder of weights has some of the files only
         return "incomplete"
     return "here" if all(here) else "some here" if any(here) else "missing"
 
@@ -146,8 +148,7 @@ def _pinned(sources: Sequence[RepoFiles]) -> str:
 
 
 def fetch(card: ModelCard) -> None:
-    """Downloads what is missing, with a bar on stderr; prints where the files are. Raises
-    ModelError."""
+    """Download missing files, with a bar on stderr; print their folders. Raises ModelError."""
     if not card.repos:
         print(f"{card.title} comes with the page: there is nothing to download.")
         return
@@ -163,9 +164,11 @@ def fetch(card: ModelCard) -> None:
 
 
 def check(card: ModelCard, args: argparse.Namespace) -> int:
-    """Prints what was compared; the last line is the result. 1 where something differs, else 0.
-    Raises ModelError where files are missing, or cannot be loaded."""
-    # Importing the families imports transformers, which takes seconds.
+    """Print each comparison, then the result. Returns 1 if something differs, else 0.
+
+    Raises ModelError if files are missing or cannot be loaded.
+    """
+    # Imported late: the families import transformers, which takes seconds.
     from engine.models.families.janus import JanusModel
     from engine.models.families.published import PUBLISHED, compare
 
@@ -220,7 +223,7 @@ def check(card: ModelCard, args: argparse.Namespace) -> int:
 
 
 def _compare(source: RepoFiles, folder: Path) -> list[str]:
-    """Prints how a source's files compare with their digests; returns those that differ."""
+    """Print how a source's files compare with their digests; return those that differ."""
     others = differing(folder, source.digests)
     if source.digests:
         words = f"pinned, {len(source.digests)} digests: {', '.join(others) or 'none'} differs"

@@ -1,5 +1,7 @@
-"""The command `photo-finish race`: runs a race in a terminal and prints its table as it goes;
-and the options of all commands."""
+"""The command `photo-finish race`: runs a race in a terminal and prints its table as it goes.
+
+The options that other commands share are here too.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,7 @@ def add_out_option(parser: argparse.ArgumentParser) -> None:
 
 
 def add_model_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options that `load_model` and `sampling_of` read."""
+    """Add the options that `load_model` and `sampling_of` read."""
     parser.add_argument(
         "--model",
         choices=CARDS,
@@ -95,8 +97,7 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_machine_options(parser: argparse.ArgumentParser, device: str) -> None:
-    """Adds what a model is loaded on, by default `device`, and the folder of weights that
-    `choose_folders` reads."""
+    """Add the options for the device, by default `device`, and for `choose_folders`."""
     parser.add_argument("--device", default=device, help="cpu, cuda, cuda:0 .. or auto")
     parser.add_argument("--dtype", choices=["auto", *DTYPES], default="auto")
     parser.add_argument(
@@ -115,8 +116,10 @@ def add_machine_options(parser: argparse.ArgumentParser, device: str) -> None:
 
 
 def choose_folders(args: argparse.Namespace) -> None:
-    """The folder of weights, and PHOTO_FINISH_CACHE for downloads. Raises ModelError where there is
-    no such folder of weights."""
+    """Set the folder of weights, and the folder for downloads from PHOTO_FINISH_CACHE.
+
+    Raises ModelError if the folder of weights does not exist.
+    """
     cache = os.environ.get("PHOTO_FINISH_CACHE")
     weights = args.weights and args.weights.expanduser()
     if weights is not None and not weights.is_dir():
@@ -125,7 +128,7 @@ def choose_folders(args: argparse.Namespace) -> None:
 
 
 def sampling_of(args: argparse.Namespace, own: Sampling) -> Sampling:
-    """`own`, but for what the options say. Raises SettingError."""
+    """Return `own` with the values that the options give. Raises SettingError."""
     if args.guided_tokens is None:
         return own
     values = asdict(own) | {"guided_tokens": args.guided_tokens}
@@ -134,19 +137,21 @@ def sampling_of(args: argparse.Namespace, own: Sampling) -> Sampling:
 
 
 def set_threads(args: argparse.Namespace) -> None:
-    """By default torch's own number, within a container's quota. Raises SettingError where there
-    are too few."""
+    """Set torch's threads; by default torch's own number, within a container's quota.
+
+    Raises SettingError for a number below 1.
+    """
     if args.threads is None:
         if processors() < torch.get_num_threads():
             torch.set_num_threads(processors())
         return
     if args.threads < 1:
-        raise SettingError(f"--threads is 1 or more, not {args.threads}.")
+        raise SettingError(f"--threads must be 1 or more, not {args.threads}.")
     torch.set_num_threads(args.threads)
 
 
 def load_model(args: argparse.Namespace) -> ImageModel:
-    """Loads the model, with progress on stderr. Raises ModelError, SettingError."""
+    """Load the model, with progress on stderr. Raises ModelError, SettingError."""
     printed = ""
     set_threads(args)
     choose_folders(args)
@@ -171,10 +176,10 @@ def load_model(args: argparse.Namespace) -> ImageModel:
 
 
 def run_race(args: argparse.Namespace) -> None:
-    """Prints the race. Exits with 1 if a lane failed, with 2 for arguments that cannot be raced."""
+    """Print the race. Exits with 1 if a lane failed, with 2 for arguments that cannot be raced."""
     parser: argparse.ArgumentParser = args.parser
     try:
-        # checked before the model is loaded, which may take minutes
+        # Check before the model is loaded: that may take minutes.
         texts = args.lanes.split(",")
         lanes = tuple(parse_lane(text.strip(), offered=WHOLE) for text in texts)
         sampling = sampling_of(args, CARDS[args.model].sampling)
@@ -186,9 +191,15 @@ def run_race(args: argparse.Namespace) -> None:
 
 
 def print_race(race: Race, out: Path | None) -> None:
-    """Runs a race; prints the stats every second, the final ones and the path `out` that its trace
-    was written to, with its pictures. Exits with 1 if a lane failed, if the trace could not be
-    written, or if nobody reads what is printed and there is no `out`."""
+    """Run a race; print its stats every second, the final ones, and the path of its trace.
+
+    Exits with 1 if a lane failed, if the trace could not be written, or if nobody reads what is
+    printed and `out` is None.
+
+    Args:
+        race: the race to run.
+        out: the file for the trace and its pictures.
+    """
     request, names = race.request, lane_names([lane.plain() for lane in race.request.lanes])
     frames: list[Frame] = []
     stats = [LaneStats() for _ in names]
@@ -231,7 +242,7 @@ def print_race(race: Race, out: Path | None) -> None:
 def standings(
     names: Sequence[str], stats: Sequence[LaneStats], states: Sequence[LaneState], length: int
 ) -> str:
-    """The stats as text, one row for each lane; `length` in sequence positions."""
+    """Return the stats as text, one row for each lane; `length` in sequence positions."""
     width = max(14, *(len(name) + 2 for name in names))
     rows = [f"{'lane':{width}}{_COLUMNS}"]
     for name, standing, state in zip(names, stats, states, strict=True):

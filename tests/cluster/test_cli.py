@@ -45,8 +45,8 @@ def test_a_port_in_use_is_said_in_words(start) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(SystemExit) as caught:
         start("--port", str(port := taken.getsockname()[1]))
     assert caught.value.code == (
-        f"Photo Finish cannot start: 127.0.0.1 port {port} is in use, or not this machine's to"
-        " serve. End what uses it, or choose another: --port."
+        f"Photo Finish cannot start: 127.0.0.1 port {port} is in use, or this machine may not"
+        " serve on it. End the program that uses it, or choose another port with --port."
     )
 
 
@@ -56,13 +56,13 @@ FRACTION = "Input should be a valid integer, got a number with a fractional part
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--racers", "3", "2"), "at least 3 racers and at most 2"),
+        (("--racers", "3", "2"), "the least number of racers, 3, is above the most, 2"),
         (("--racers", "0", "2"), "least: Input should be greater than or equal to 1"),
         (("--gpus", "-1"), "gpus: Input should be greater than or equal to 0"),
         (("--gpus", "0.5"), f"gpus: {FRACTION}"),
-        (("--cpus", "3"), "1 racers of 3 cores need 3, and this machine has 2"),
-        (("--racers", "3", "3"), "3 racers of 1 cores need 3, and this machine has 2"),
-        (("--gpus", "1"), "1 racers of 1 GPUs need 1, and this machine has 0"),
+        (("--cpus", "3"), "1 racers of 3 cores need 3, but this machine has 2"),
+        (("--racers", "3", "3"), "3 racers of 1 cores need 3, but this machine has 2"),
+        (("--gpus", "1"), "1 racers of 1 GPUs need 1, but this machine has 0"),
         (("--route", "class"), "--route is a path such as /photo-finish"),
         (("--route", "/class/"), "--route is a path such as /photo-finish"),
     ],
@@ -125,7 +125,7 @@ def serve(monkeypatch):
 
 
 def test_another_port_than_serves_is_said_in_words(serve) -> None:
-    assert "listens on 127.0.0.1:1 alone, not on 127.0.0.1:2. Give --host" in serve([], port=2)
+    assert "listens only on 127.0.0.1:1, not on 127.0.0.1:2. Give --host" in serve([], port=2)
 
 
 def application(status: str, **why: str) -> object:

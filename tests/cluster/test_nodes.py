@@ -154,7 +154,7 @@ def test_a_cluster_of_its_own_is_started_beside_this_one(
 def test_a_second_page_leaves_the_first_alone(site: Site) -> None:
     """Serve listens on one address, and would replace an application of the same name."""
     with free_port() as other:
-        assert f"listens on 127.0.0.1:{site.port} alone, not on" in refused(site.cluster, other)
+        assert f"listens only on 127.0.0.1:{site.port}, not on" in refused(site.cluster, other)
     taken = 'Prefix / is being used by application "photo-finish-'
     assert taken in refused(site.cluster, site.port)
     options = ("--route", "/class", "--racers", "1", "1", "--cpus", "0")
@@ -175,7 +175,7 @@ def test_a_wrong_token_is_said_in_words(site: Site, tmp_path: Path) -> None:
     with ThreadPoolExecutor(3) as starts:
         tokens = (another, none, none | {"RAY_AUTH_MODE": "disabled"})
         for words in starts.map(said, tokens):
-            assert "asks for a token, and this program has none or another" in words
+            assert "asks for a token, and this program has no token or a wrong one" in words
 
 
 def test_a_page_that_is_killed_comes_back(site: Site) -> None:

@@ -118,7 +118,7 @@ def test_a_race_has_the_threads_that_are_asked_for(main: Main, capsys, monkeypat
         (["x", "--guided-tokens", "all"], "invalid int value: 'all'"),
         (["x", "--dtype", "int4"], "invalid choice: 'int4'"),
         (["x", "--weights", "/no/such"], "There is no folder /no/such of weights."),
-        (["x", "--threads", "0"], "--threads is 1 or more, not 0."),
+        (["x", "--threads", "0"], "--threads must be 1 or more, not 0."),
         (["x", "--out", "/no/such/folder/race.json"], "there is no folder /no/such/folder"),
         (["x", "--out", "."], "argument --out: . is a folder: name a file in it"),
     ],
@@ -287,18 +287,18 @@ def test_a_box_of_a_saved_races_picture_is_filled_in(
     saved.write_text(out.read_text())
     call("--box", "1,1,1,1", "--lane", "2")
     assert "1/1" in capsys.readouterr().out
-    outside = "does not lie within 2 x 3 tokens."
+    outside = "is not inside the 2 x 3 tokens."
     for option, value, words in (
         ("--lane", "9", "The race has lanes 1 to 3, not 9."),
         ("--lane", "0", "The race has lanes 1 to 3, not 0."),
-        ("--box", "a", "--box is top,left,height,width, not 'a'"),
+        ("--box", "a", "--box must be top,left,height,width, not 'a'"),
         ("--box", "9,9,1,1", outside),
         ("--box", "1,1,200,2", outside),
         ("--box", "0,0,0,2", outside),
         ("--box", "-1,0,2,2", outside),
         ("--lanes", "jet", "no decoder called"),
         ("--out", "/no/where/x.json", "no folder"),
-        ("--text", "a [2]", "are filled in by python -m examples.fill_in_text"),
+        ("--text", "a [2]", "blanks of a text, run python -m examples.fill_in_text"),
     ):
         with pytest.raises(SystemExit) as ended:
             call(f"{option}={value}")
