@@ -1,2 +1,4 @@
-"""Judging a decoder: what it does to the distribution of whole pictures, computed exactly on small
-models, and the smallest case that shows it."""
+"""Judging a decoder: its exact distribution over whole pictures of small models.
+
+If it differs from vanilla AR's, the smallest case shows it.
+"""

@@ -1,4 +1,4 @@
-"""What of a decoder is enumerated: small models, each with some corners of its settings."""
+"""The cases enumerated for a decoder: small models, each with some corners of its settings."""
 
 from __future__ import annotations
 
@@ -24,17 +24,21 @@ from tools.judge.replay import HiddenState
 from tools.judge.standard import LARGER, SMALL, StandardToy
 from tools.judge.toys import Toy
 
-# Runs of a pass's verification, of which a slow processor takes some 300 a second: what is judged
-# does not depend on how fast it is.
+# The limits are runs of a pass's verification, so that what is judged does not depend on the
+# processor; a slow one does some 300 a second.
 RUNS_A_CASE = 2500
-# Of one model; its first settings are judged beyond that.
+# After this many runs on one model no further settings are begun.
 RUNS_SMALL, RUNS_CHOICES, RUNS_LARGER = 5000, 6000, 500
 
 
 @dataclass(frozen=True)
 class Case:
-    """A model, a plan of its pictures and a decoder's settings, and what was enumerated of them:
-    the decoder's joint distribution over the plan's sequences, and the model's own."""
+    """What was enumerated on one model with one plan and some settings.
+
+    Attributes:
+        joint: the decoder's joint distribution over the plan's sequences.
+        expected: the model's own.
+    """
 
     standard: StandardToy
     model: Toy
@@ -46,7 +50,7 @@ class Case:
 
     @cached_property
     def difference(self) -> float:
-        """The largest between the probabilities of a sequence."""
+        """The largest difference between two probabilities of a sequence."""
         return distance(self.joint, self.expected)
 
     @property
@@ -55,13 +59,13 @@ class Case:
 
     @cached_property
     def variation(self) -> float:
-        """Total variation of whole sequences; 0 where they do not differ but for rounding."""
+        """Total variation of whole sequences; 0 if they differ by rounding only."""
         return joint_variation(self.joint, self.expected) if self.differs else 0.0
 
 
 @cache
 def standard_toys() -> tuple[tuple[StandardToy, Toy, Plan, Joint], ...]:
-    """The small models with their joint distributions, made in float64."""
+    """Return the small models with their joint distributions, computed in float64."""
     built = [(each, *each.build()) for each in (*SMALL, *LARGER)]
     return tuple((each, model, plan, model.joint_distribution(plan)) for each, model, plan in built)
 
@@ -72,11 +76,18 @@ EnumerationResult = Enumeration | NotEnumerable | TooManyOutcomes
 def enumerate_on(
     number: int, kind: type[WindowDecoder], every: Sequence[Settings]
 ) -> Iterator[tuple[Settings, EnumerationResult]]:
-    """On model `number` of the standard ones, as many settings as its runs allow, each with what
-    was enumerated or why it could not be. `every`: the settings, the defaults first. `exactly` must
-    be in use."""
+    """Enumerate as many settings on a standard model as its runs allow.
+
+    Yields each settings with their enumeration, or with why they could not be enumerated.
+    `exactly` must be in use.
+
+    Args:
+        number: the model's number among the standard ones.
+        kind: the decoder.
+        every: the settings, the defaults first.
+    """
     standard, model, plan, _ = standard_toys()[number]
-    # Of a decoder that draws several rows at once most settings differ where there are several.
+    # Most settings of a decoder that draws several rows at once differ only on several rows.
     small, runs = standard in SMALL or (kind.whole_only and min(model.grid) > 1), 0
     distinct = _distinct(every, max(plan.length, model.vocab_size))
     tried, most = _from(distinct[1:], 0 if small else number), RUNS_SMALL if small else RUNS_LARGER
@@ -94,24 +105,33 @@ def enumerate_on(
             yield settings, error
         except NotEnumerable as error:
             yield settings, error
-        except Exception as error:  # it decodes with real numbers, so these are the reason
+        except Exception as error:  # it decodes with real numbers, so open numbers are the reason
             reason = f"with its numbers left open it raises {type(error).__name__}: {error}"
             yield settings, NotEnumerable(reason)
 
 
 @dataclass
 class Cases:
-    """What was enumerated, smallest models first; what took too long, in words; and why something
-    could not be enumerated."""
+    """All cases of a decoder.
+
+    Attributes:
+        done: the enumerated cases, smallest models first.
+        left_out: the cases that took too long, in words.
+        not_enumerable: the reasons why something could not be enumerated, in order.
+        hidden: whether the decoder does something that an enumeration does not see.
+    """
 
     done: list[Case] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
-    not_enumerable: dict[str, None] = field(default_factory=dict)  # the reasons, in order
-    hidden: bool = False  # whether the decoder does what an enumeration does not see
+    not_enumerable: dict[str, None] = field(default_factory=dict)
+    hidden: bool = False
 
     @property
     def smallest(self) -> Case:
-        """Of those that differ, if any: of the first model the one of the fewest outcomes."""
+        """The differing case with the fewest outcomes on the first model that has one.
+
+        If no case differs, it is chosen among all cases.
+        """
         some = [case for case in self.done if case.differs] or self.done
         first = [case for case in some if case.standard is some[0].standard]
         return min(first, key=lambda case: case.found.runs)
@@ -121,8 +141,10 @@ class Cases:
         return any(case.differs for case in self.done)
 
     def uncovered(self, every: Sequence[Settings]) -> list[Settings]:
-        """Settings, as few as one finds at once, that have every value of a knob which no case
-        has."""
+        """Return settings that together have every knob's value that no case has.
+
+        They are chosen greedily, so they are few.
+        """
         left = {held for settings in every for held in _values(settings)}
         left -= {held for case in self.done for held in _values(case.settings)}
         found = list[Settings]()
@@ -138,7 +160,7 @@ class Cases:
         kind: type[WindowDecoder],
         found: Iterable[tuple[Settings, EnumerationResult]],
     ) -> None:
-        """What `enumerate_on` gave of a model."""
+        """Add what `enumerate_on` gave for a model."""
         standard, model, plan, expected = standard_toys()[number]
         for settings, each in found:
             if isinstance(each, TooManyOutcomes):
@@ -152,8 +174,7 @@ class Cases:
 
 
 def _distinct(every: Sequence[Settings], size: int) -> list[Settings]:
-    """One of those whose whole numbers differ beyond the size of a picture alone, as windows do
-    that are wider than it."""
+    """Drop settings that differ only in whole numbers above `size`, as wide windows do."""
     found = dict[tuple[object, ...], Settings]()
     for settings in every:
         values = (getattr(settings, name) for name, _, _ in knobs(type(settings)))
@@ -175,13 +196,13 @@ def _values(settings: Settings) -> set[tuple[str, object]]:
 
 
 def _from(settings: Sequence[Settings], turn: int) -> Iterator[Settings]:
-    """From another one on each turn, so that the larger models meet different settings."""
+    """Yield all settings, from another start on each turn, so that larger models get other ones."""
     for i in range(len(settings)):
         yield settings[(i + 5 * turn) % len(settings)]
 
 
 def changed_knobs(settings: Settings) -> str:
-    """The values that are not the defaults."""
+    """Return in words the values that are not the defaults."""
     values = [
         f"{name} = {getattr(settings, name)}"
         for name, _, default in knobs(type(settings))

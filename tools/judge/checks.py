@@ -1,4 +1,4 @@
-"""What a lane must do, whatever its distribution: on small models, with real random numbers."""
+"""What a lane must do whatever its distribution, on small models with real random numbers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SEEDS = range(3)
 
 
 def pictures(kind: type[Decoder]) -> list[tuple[Toy, Plan]]:
-    """Models whose pictures a decoder draws: with forced tokens and without, and of one token."""
+    """Return models for a decoder: with forced tokens, without, and with one token."""
     if kind.infills:
         mask = [True, False, True, True, True, True]
         filling = Infilling.of_mask([0] * 6, mask, "spread")
@@ -37,7 +37,7 @@ def pictures(kind: type[Decoder]) -> list[tuple[Toy, Plan]]:
 
 
 def check(kind: type[Decoder], settings: Settings) -> list[Check]:
-    """Whether it decodes at all, and if so whether it does all else that a lane must."""
+    """Check whether it decodes, and if so, whether it does everything else that a lane must."""
     try:
         for model, plan in pictures(kind):
             for seed in SEEDS:
@@ -65,7 +65,10 @@ def _raised(kind: type[Decoder], error: Exception, when: str = "It raises an err
 def _decoded(
     kind: type[Decoder], settings: Settings, model: Toy, plan: Plan, seed: int
 ) -> list[Step]:
-    """The steps. Raises ContractError where one commits nothing, or they do not end the picture."""
+    """Return the steps.
+
+    Raises ContractError if a step commits nothing, or if they do not end the picture.
+    """
     steps, frontier = list[Step](), 0
     for step in kind(model, settings, plan=plan).steps("", seed):
         if step.before != frontier or step.after <= step.before:
@@ -81,7 +84,7 @@ def _decoded(
 
 @contextmanager
 def global_numbers(seed: int) -> Iterator[None]:
-    """With Python's, NumPy's and PyTorch's own generators in another state."""
+    """Put Python's, NumPy's and PyTorch's own generators into another state."""
     states = random.getstate(), np.random.get_state()
     with torch.random.fork_rng():
         random.seed(seed)
@@ -102,7 +105,7 @@ def _of_all(
     bad: str,
     raising: str,
 ) -> Check:
-    """`raising`: where it raises an error, if it does."""
+    """Check that `same` holds for all pictures and seeds; `raising` says when an error came."""
     try:
         passed = all(same(model, plan, seed) for model, plan in pictures(kind) for seed in SEEDS)
     except Exception as error:

@@ -1,10 +1,10 @@
 """The choices that random numbers make.
 
-A decoder compares a uniform number with a threshold, or inverts a cumulative sum at it; so what it
-does is a piecewise constant function of its numbers. Here a number is the interval that it lies in,
-at first (0, 1). A choice narrows the interval, and a later choice by the same number, wherever the
-decoder kept or read it again, is made within what is left. `Choices` takes one piece in each run,
-and `outcomes` runs until every piece was taken.
+A decoder compares a uniform number with a threshold, or inverts a cumulative sum at it. So what
+it does is a piecewise constant function of its numbers. Here a number is the interval that it
+lies in, at first (0, 1). A choice narrows the interval. A later choice by the same number, even
+if the decoder kept it or read it again, is made within the rest. `Choices` takes one piece in
+each run, and `outcomes` runs until every piece was taken.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
 T = TypeVar("T")
-Intervals = dict[int, tuple[float, float]]  # of numbers
+Intervals = dict[int, tuple[float, float]]  # by number
 Key = tuple[Any, ...]  # of a number: its purpose and position first
 
-LATER = 1 << 40  # from here on are outcomes that nothing has read
-NEGLIGIBLE = 1e-15  # the share of an interval that is rounding
+LATER = 1 << 40  # values from here on stand for outcomes that nothing has read
+NEGLIGIBLE = 1e-15  # this share of an interval is rounding
 
 
 class NotEnumerable(Exception):
-    """Something done with a random number that only its value would say; the message says what."""
+    """A use of a random number that depends on its exact value; the message says which."""
 
 
 class _Made(NamedTuple):
@@ -35,8 +35,11 @@ class _Made(NamedTuple):
 
 
 class Choices:
-    """The choices of one run: `script` says which option each of the first ones takes, later ones
-    take the first."""
+    """The choices of one run.
+
+    `script` says which option each of the first choices takes; later choices take the first
+    option.
+    """
 
     def __init__(self, script: list[int], intervals: Intervals) -> None:
         self.script, self.taken = list(script), list[tuple[int, int]]()  # option, number of options
@@ -45,22 +48,22 @@ class Choices:
         self.later: list[Callable[[], int] | int] = []
 
     def __or__(self, later: Choices) -> Intervals:
-        """The numbers that decided in either run, with the intervals that they lie in."""
+        """Return the intervals of the numbers that decided in either run."""
         intervals = self.intervals | later.intervals
         return {number: intervals[number] for number in self.narrowed | later.narrowed}
 
     def state(self) -> _Made:
-        """The choices so far."""
+        """Return the choices so far."""
         return _Made(list(self.taken), dict(self.intervals), set(self.narrowed), self.weight)
 
     def restore(self, made: _Made, later: list[Callable[[], int] | int], script: list[int]) -> None:
-        """Goes back to where these choices were made, and outcomes were left for `later`."""
+        """Go back to the choices `made`, with the outcomes `later` open, and follow `script`."""
         self.script, self.taken, self.later = list(script), [], list(later)
         self.intervals, self.narrowed = dict(made.intervals), set(made.narrowed)
         self.weight = made.weight
 
     def part(self, number: int, bounds: list[float]) -> int:
-        """Which of the intervals between bounds 0, .., 1 the number lies in."""
+        """Return the index of the interval between the bounds 0, .., 1 that the number lies in."""
         low, high = self.intervals.get(number, (0.0, 1.0))
         parts = [(max(low, a), min(high, b)) for a, b in pairwise(bounds)]
         size = (high - low) * NEGLIGIBLE
@@ -91,9 +94,16 @@ class Choices:
 def outcomes(
     run: Callable[[], T], intervals: Intervals, read: Callable[[T], Any] = lambda computed: computed
 ) -> Iterator[tuple[Choices, Any]]:
-    """Every outcome of what `read` reads of what `run` computes, or of what is read of it before
-    the next one is asked for; beginning with numbers in these intervals. What is only read needs no
-    run of its own."""
+    """Yield the choices and the value of every outcome of a computation.
+
+    Outcomes are told apart by what `read` reads, and by what the caller reads before it asks
+    for the next one. Reading needs no new run.
+
+    Args:
+        run: the computation.
+        intervals: the intervals that numbers lie in at first.
+        read: reads what `run` computed; by default it returns that.
+    """
     script: list[int] = []
     while True:
         choices = Choices(script, intervals)
@@ -112,8 +122,10 @@ def outcomes(
 
 
 def _next(taken: list[tuple[int, int]], script: list[int]) -> bool:
-    """Makes `script` that of the run after the one that took these options; False if it was the
-    last."""
+    """Turn `script` into that of the run after the one that took these options.
+
+    Returns False after the last run.
+    """
     while taken and taken[-1][0] == taken[-1][1] - 1:
         taken.pop()
     script[:] = [pick for pick, _ in taken]
@@ -127,18 +139,18 @@ _RECORDING: ContextVar[bool] = ContextVar("recording", default=False)
 
 
 def current() -> Choices:
-    """Those of the run under way."""
+    """Return the choices of the current run."""
     return _CURRENT.get()
 
 
 def is_recording() -> bool:
-    """Whether numbers are only recorded."""
+    """Return whether numbers are only recorded."""
     return _RECORDING.get()
 
 
 @contextmanager
 def recording() -> Iterator[None]:
-    """Where a number's value would be recorded, NaN is."""
+    """Record NaN in place of a random number's value."""
     before = _RECORDING.set(True)
     try:
         yield

@@ -1,5 +1,7 @@
-"""`photo-finish judge my_rule.py`: whether a decoder is lossless, and if not, by how much and
-on which smallest case."""
+"""The command `photo-finish judge my_rule.py`: says whether a decoder is lossless.
+
+If it is not, the verdict says by how much, and on which smallest case.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +35,8 @@ def add_judge_command(parser: argparse.ArgumentParser) -> None:
 def run_judge(args: argparse.Namespace) -> None:
     """Judge decoders and print the verdicts.
 
-    Exits with 1 where a decoder does not keep what its badge says. Raises KeyboardInterrupt again
-    where it was interrupted, after it has printed what was known; it then writes nothing.
+    Exits with 1 if a decoder does not keep what its badge says. If interrupted, it prints what
+    is known, writes nothing, and raises KeyboardInterrupt again.
     """
     try:
         decoders = _decoders(args.decoder)
@@ -68,7 +70,7 @@ def _decoders(which: str) -> list[type[Decoder]]:
         return [DECODERS[which]]
     if not which.endswith(".py"):
         raise DecoderError(
-            f"there is no decoder {which!r}: name a file that ends with .py, or one of"
+            f"there is no decoder {which!r}: give a file that ends with .py, or one of"
             f" {', '.join(DECODERS)}."
         )
     found: dict[str, type[Decoder]] = {}
@@ -78,7 +80,7 @@ def _decoders(which: str) -> list[type[Decoder]]:
 
 
 def _kept(verdict: Verdict) -> bool:
-    """Whether it promises no more than was found, and passes every check."""
+    """Return whether it promises no more than was found, and passes every check."""
     promises = [Badge.CHANGED_DISTRIBUTION, Badge.SAME_DISTRIBUTION, Badge.IDENTICAL]
     found = verdict.outcome.badge
     kept = found in promises and promises.index(found) >= promises.index(Badge(verdict.claim))
@@ -86,7 +88,7 @@ def _kept(verdict: Verdict) -> bool:
 
 
 def _draw(source: Path, verdicts: list[Verdict]) -> list[Path]:
-    """A picture of each counterexample, beside the file."""
+    """Write a picture of each counterexample beside the file; return the paths."""
     written = []
     for verdict in verdicts:
         if verdict.counterexample is not None:
@@ -97,6 +99,6 @@ def _draw(source: Path, verdicts: list[Verdict]) -> list[Path]:
 
 
 def _progress(line: str) -> None:
-    """On a terminal's own line."""
+    """Show a line in place of the last one, if stderr is a terminal."""
     if sys.stderr.isatty():
         print(f"\r\033[K{line}", end="", file=sys.stderr, flush=True)

@@ -1,5 +1,7 @@
-"""Which settings of a decoder are judged: its defaults, and settings in which every three corners
-of three knobs meet."""
+"""The settings of a decoder that are judged: its defaults, and corners of its knobs.
+
+Any three corners of three knobs meet in some settings.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +12,14 @@ from typing import Any
 from engine.settings import Knob, SettingError, Settings, knobs
 
 TOGETHER = 3  # knobs
-Some = tuple[tuple[str, Any], ...]  # of the knobs, in their order, each with a value
+Some = tuple[tuple[str, Any], ...]  # some knobs in their order, each with a value
 
 
 def corners(spec: Knob, default: Any) -> list[Any]:
-    """Of one knob: every choice; or the default, the ends of the range, and for whole numbers the
-    two behind the lower end, since small pictures leave a difference between small numbers alone.
+    """Return a knob's values to judge: every choice, or the default and the ends of the range.
+
+    Whole numbers also have the two values above the lower end: small pictures show only
+    differences between small numbers.
     """
     if isinstance(default, bool):
         return [default, not default]
@@ -31,7 +35,10 @@ def corners(spec: Knob, default: Any) -> list[Any]:
 
 
 def settings_to_judge(kind: type[Settings]) -> list[Settings]:
-    """The defaults first. Values that no valid settings hold together are left out."""
+    """Return the settings to judge, the defaults first.
+
+    Combinations of values that no valid settings have are left out.
+    """
     specs = {name: (spec, default) for name, spec, default in knobs(kind)}
     values = {name: corners(*spec) for name, spec in specs.items()}
     defaults = {name: default for name, (_, default) in specs.items()}
@@ -59,7 +66,7 @@ def _rows(
     values: dict[str, list[Any]],
     left: dict[Some, None],
 ) -> Iterator[dict[str, Any]]:
-    """Values of all knobs with these among them, of which some may not be valid."""
+    """Yield values of all knobs that include `some`; not every row is valid."""
     defaults = {name: default for name, (_, default) in specs.items()}
     needed = dict(some)
     while (
@@ -71,11 +78,11 @@ def _rows(
         - needed.items()
     ):
         if {name for name, _ in needs} & {*needed}:
-            return  # one of these does nothing where another is
+            return  # one of these values does nothing beside another
         needed |= dict(needs)
     yield _filled(needed, values, left)
     yield defaults | needed
-    for name in values:  # another value, where a default does not go with them
+    for name in values:  # with another value, since a default may not be valid beside them
         if name not in needed:
             yield from (defaults | needed | {name: value} for value in values[name])
 
@@ -93,7 +100,7 @@ def _held(row: dict[str, Any]) -> Iterator[Some]:
 def _filled(
     some: dict[str, Any], values: dict[str, list[Any]], left: dict[Some, None]
 ) -> dict[str, Any]:
-    """With values of the other knobs, one after another those that meet most of what is left."""
+    """Add values of the other knobs, each the one that meets most of what is left."""
     row = dict(some)
     order = list(values)
 
@@ -111,7 +118,7 @@ def _filled(
 
 
 def _in_use(settings: Settings, specs: dict[str, tuple[Knob, Any]]) -> Settings:
-    """With the default of each knob that does nothing there, if that is valid."""
+    """Set each knob that does nothing there to its default, if the result is valid."""
     idle = {
         name: default
         for name, (spec, default) in specs.items()

@@ -1,5 +1,7 @@
-"""The smallest case in which a decoder's distribution differs from vanilla AR's: the first token
-that shows it, and the passes that lead there."""
+"""The smallest case in which a decoder's distribution differs from vanilla AR's.
+
+It has the first token that shows the difference, and the passes that lead there.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from tools.judge.ways import DIGITS, ways_to
 
 
 def counterexample(kind: type[WindowDecoder], case: Case) -> Counterexample:
-    """Of a case that differs; `exactly` must be in use."""
+    """Return the counterexample of a case that differs; `exactly` must be in use."""
     prefix, token, p, found = first_difference(case)
     start = (*prefix, token)
     every = {*case.joint, *case.expected}
@@ -22,7 +24,7 @@ def counterexample(kind: type[WindowDecoder], case: Case) -> Counterexample:
         key=lambda tokens: abs(case.joint.get(tokens, 0.0) - case.expected.get(tokens, 0.0)),
     )
     decoder = kind(case.model, case.settings, plan=case.plan)
-    # Of an order of its own the positions are others.
+    # A decoder with an order of its own has other positions.
     found_ways = ways_to(decoder, sequence, len(prefix)) if decoder.plan is case.plan else ()
     return Counterexample(
         model=case.standard.words,
@@ -40,8 +42,11 @@ def counterexample(kind: type[WindowDecoder], case: Case) -> Counterexample:
 
 
 def true_shift(case: Case) -> float:
-    """The expected sum over a sequence's tokens of TV between the decoder's distribution of a token
-    and the model's, given the tokens before it."""
+    """Return the expected sum over a sequence's tokens of the TV from the model's distribution.
+
+    Both distributions of a token, the decoder's and the model's, are given the tokens before
+    it.
+    """
     return sum(
         0.5 * chance * abs(found - p)
         for n in range(case.plan.length)
@@ -50,9 +55,17 @@ def true_shift(case: Case) -> float:
 
 
 def first_difference(case: Case) -> tuple[tuple[int, ...], int, float, float]:
-    """Of the shortest prefix behind which the next token's distributions differ, the token that
-    does most, weighed by how often the decoder gets there; the prefix, the token and its two
-    probabilities."""
+    """Return the shortest prefix whose next token's distributions differ, and that token.
+
+    Of several tokens it is the one with the largest difference, weighted by how often the
+    decoder gets there.
+
+    Returns:
+        The prefix, the token, and its probabilities by vanilla AR and by the decoder.
+
+    Raises:
+        ValueError: the distributions do not differ.
+    """
     for n in range(case.plan.length):
         tokens, chance, p, found = max(
             _tokens(case, n), key=lambda each: each[1] * abs(each[3] - each[2])
@@ -63,8 +76,11 @@ def first_difference(case: Case) -> tuple[tuple[int, ...], int, float, float]:
 
 
 def _tokens(case: Case, n: int) -> list[tuple[tuple[int, ...], float, float, float]]:
-    """Of every n tokens that the decoder may draw, and each token behind them: these n + 1, the
-    probability of the n, and the token's by vanilla AR and by the decoder."""
+    """Return every n + 1 tokens that either may draw, with their probabilities.
+
+    Each row has the n + 1 tokens, the probability that the decoder draws the first n, and the
+    probability of the last one by vanilla AR and by the decoder.
+    """
     before, after = _prefixes(case.joint, n), _prefixes(case.joint, n + 1)
     p_before, p_after = _prefixes(case.expected, n), _prefixes(case.expected, n + 1)
     return [

@@ -1,9 +1,8 @@
-"""The exact joint distribution of what a decoder decodes: every outcome of its random numbers, in
-float64, step by step.
+"""The exact joint distribution of what a decoder decodes.
 
-What a step leaves is a node, all that later steps depend on: the decoder's state, and the intervals
-of those numbers that some run reads again in a later step. Runs that come to the same node go on as
-one.
+Every outcome of its random numbers is enumerated in float64, step by step. A step leads to a
+node, which holds all that later steps depend on: the decoder's state, and the intervals of the
+numbers that some run reads again in a later step. Runs that reach the same node are merged.
 """
 
 from __future__ import annotations
@@ -31,10 +30,10 @@ from tools.judge.replay import HiddenState, Path, Paths, decode_again
 from tools.judge.symbolic import SymbolicNoise, copied, settled
 
 Joint = dict[tuple[int, ...], float]  # by the token ids at a plan's positions
-CLOSE = 1e-12  # rounding in float64, of a probability
-# Of a state, what is the same throughout a decode, or follows from the committed tokens.
+CLOSE = 1e-12  # rounding of a probability in float64
+# Attributes of a state that never change in a decode, or follow from the committed tokens.
 _GIVEN = {"model", "plan", "ctx", "noise", "slot", "forced_ids", "_offsets", "_noise"}
-_LAID = {"_pass", "table"}  # what a step replaces, and changes nowhere
+_LAID = {"_pass", "table"}  # attributes that a step replaces, but never changes in place
 
 
 class TooManyOutcomes(Exception):
@@ -43,7 +42,7 @@ class TooManyOutcomes(Exception):
 
 @contextmanager
 def exactly() -> Iterator[None]:
-    """In float64, as the enumeration and the models that it is of need it."""
+    """Compute in float64, which the enumeration and its models need."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:
@@ -58,18 +57,26 @@ class Node:
     state: DecodeState
     intervals: Intervals
     chance: float
-    path: Path  # one that leads to it
-    narrowed: set[int] = field(default_factory=set)  # numbers that the step before has read
-    history: Any = None  # a Walk's own, of how it came here
+    path: Path  # one of those that lead to it
+    narrowed: set[int] = field(default_factory=set)  # numbers that the step before it read
+    history: Any = None  # what a Walk keeps of how it came here
 
 
 @dataclass
 class Enumeration:
-    """`joint`: whole sequences; `seen`: of how many steps of a decode something is true, on
-    average; `passes`: expected forward passes, `most_passes` those of the longest decode,
-    `most_committed` the tokens of the pass that commits most, and `statuses` what they were;
-    `misrecorded`: of windows with one draft, the largest difference between the probability that it
-    is accepted and the one that is recorded."""
+    """The result of an enumeration.
+
+    Attributes:
+        joint: the probabilities of whole sequences.
+        seen: for each fact, the expected number of steps of a decode for which it is true.
+        runs: the runs of a pass's verification.
+        passes: the expected number of forward passes.
+        most_passes: the passes of the longest decode.
+        most_committed: the tokens of the pass that commits most.
+        statuses: the statuses of committed tokens.
+        misrecorded: for windows with one draft, the largest difference between the probability
+        that it is accepted and the recorded one.
+    """
 
     joint: Joint = field(default_factory=lambda: defaultdict(float))
     seen: dict[str, float] = field(default_factory=lambda: defaultdict(float))
@@ -108,8 +115,16 @@ class Enumeration:
 
 @dataclass(frozen=True)
 class StepOutcome:
-    """One outcome of a pass: the node before it, the state after it, the window, its verification,
-    the numbers that decided with the intervals they lie in, and its probability given the node."""
+    """One outcome of a pass.
+
+    Attributes:
+        before: the node before it.
+        after: the state after it.
+        window: the window.
+        verification: the verification of the window.
+        numbers: the numbers that decided, with the intervals that they lie in.
+        chance: its probability given the node.
+    """
 
     before: Node
     after: DecodeState
@@ -120,38 +135,40 @@ class StepOutcome:
 
 
 class Walk:
-    """An enumeration under way; subclasses look on, and may leave outcomes out."""
+    """An enumeration in progress; subclasses observe it, and may leave outcomes out."""
 
     def __init__(self, decoder: WindowDecoder, most: int | None = None) -> None:
-        """`most`: runs of a pass's verification that it may take."""
+        """Begin; `most` is the number of runs of a pass's verification that it may take."""
         self.decoder, self.most, self.found = decoder, most, Enumeration()
         self.noise, self.paths = SymbolicNoise(), Paths()
 
     def begin(self) -> Node:
-        """Before the first pass; again where the enumeration has to begin again."""
+        """Return the node before the first pass; called again if the enumeration starts over."""
         self.found, self.paths = Enumeration(), Paths()
         state = self.decoder.begin("", 0)
         state.noise = self.noise
         return Node(state, {}, 1.0, Path({}))
 
     def leads_on(self, outcome: StepOutcome) -> bool:
-        """Whether to go on behind an outcome."""
+        """Return whether to continue after an outcome."""
         return True
 
     def history(self, outcome: StepOutcome) -> Any:
-        """What to keep of how it came to an outcome; of runs that come to the same node, `merge`
-        says what is kept."""
+        """Return what to keep of how it came to an outcome.
+
+        `merge` decides what is kept if several runs come to the same node.
+        """
         return None
 
     def merge(self, history: Any, other: Any) -> Any:
         return None
 
     def key(self, history: Any) -> Hashable:
-        """Nodes of different keys do not become one."""
+        """Return a key of a history; nodes with different keys are not merged."""
         return None
 
     def end(self, node: Node) -> None:
-        """At a decode's last step."""
+        """Add a decode that has reached its last step."""
         state = node.state
         tokens = tuple(state.ids(state.tokens, torch.arange(len(state.tokens))).tolist())
         self.found.joint[tokens] += node.chance
@@ -159,16 +176,21 @@ class Walk:
 
 
 def enumerated(decoder: WindowDecoder, most: int | None = None) -> Enumeration:
-    """Every outcome of a decode; `exactly` must be in use. Raises as `walked` does."""
+    """Enumerate every outcome of a decode; `exactly` must be in use. Raises as `walked` does."""
     return walked(Walk(decoder, most))
 
 
 def walked(walk: Walk) -> Enumeration:
-    """Every outcome of a decode. Raises TooManyOutcomes where it takes more runs than the walk may,
-    HiddenState where the decoder's own loop decodes otherwise, or something is kept beside the
-    state, NotEnumerable where the rule does with a random number what only its value would say,
-    ContractError where a pass commits nothing, or too much."""
-    again: dict[int, int] = {}  # by number read in several steps, the last frontier where it is
+    """Enumerate every outcome of a decode.
+
+    Raises:
+        TooManyOutcomes: it takes more runs than the walk may.
+        HiddenState: the decoder's own loop decodes otherwise, or it keeps something outside the
+            state.
+        NotEnumerable: the rule uses a random number in a way that depends on its exact value.
+        ContractError: a pass commits nothing, or too much.
+    """
+    again: dict[int, int] = {}  # numbers read in several steps: the last frontier where each is
     length = walk.decoder.plan.length
     while True:
         known, first = dict(again), dict[int, int]()
@@ -207,7 +229,7 @@ def walked(walk: Walk) -> Enumeration:
 
 
 def _steps(walk: Walk, node: Node) -> Iterator[Node]:
-    """Every outcome of one turn of the window loop."""
+    """Yield the node after every outcome of one turn of the window loop."""
     decoder = walk.decoder
     own, proposed = _own(decoder), partial(_proposed, decoder, node.state)
     for drafting, (state, window, rows) in outcomes(proposed, node.intervals, _settled_proposal):
@@ -234,7 +256,8 @@ def _steps(walk: Walk, node: Node) -> Iterator[Node]:
     if (now := _own(decoder)) != own:
         changed = [name for name in {**own, **now} if own.get(name) != now.get(name)]
         raise HiddenState(
-            f"it keeps {', '.join(changed)} from pass to pass beside the state: keep it there"
+            f"it keeps {', '.join(changed)} from pass to pass outside the state: keep it in the"
+            " state"
         )
 
 
@@ -253,7 +276,7 @@ def _verified(
 def _committed(
     decoder: WindowDecoder, window: Window, made: tuple[DecodeState, Verification, Tensor]
 ) -> tuple[DecodeState, Verification]:
-    """The state behind a turn, where nothing is left that no later step depends on."""
+    """Return the verification and the state after a turn, without what no later step needs."""
     before, v, outcome = made
     state, n = _copied(before), before.frontier
     path = state.committed_rows(settled(outcome).tolist())
@@ -264,7 +287,7 @@ def _committed(
     if v.places is not None or watches or _is_from_outside(type(state), "commit"):
         state.drafts = settled(state.drafts)
         return state, v
-    # What is committed, or behind the image's end, is no draft.
+    # Committed tokens, and tokens after the image's end, are no drafts.
     left = slice(len(path), decoder.plan.length - n)
     state.drafts = settled(torch.cat([state.tokens[:1], v.tokens[left]]))
     state.q = torch.cat([torch.zeros_like(v.q[:1]), v.q[left]])
@@ -273,14 +296,14 @@ def _committed(
 
 
 def _passed(window: Window, v: Verification, count: int) -> bool | None:
-    """Whether the draft of a window with one passed its test; None of other windows."""
+    """Return whether a window's only draft passed its test; None for other windows."""
     if v.places is None:
         only = window.nodes is None and len(window.drafts) == 2
     else:
         assert v.drafts is not None
         drafted = settled(v.drafts) >= 0
         only, count = bool(drafted[0]) and int(drafted.sum()) == 1, 1
-    # A rule need not commit the token behind an accepted draft.
+    # A rule need not commit the token after an accepted draft.
     return count > 1 or int(settled(v.status)[0]) == Status.ACCEPTED if only else None
 
 
@@ -294,7 +317,7 @@ def _settled_proposal(made: tuple[DecodeState, Window, Rows]) -> tuple[DecodeSta
 
 
 def _copied(state: DecodeState) -> DecodeState:
-    """With all that a rule keeps on it, of which outcomes are chosen now."""
+    """Return a copy with all that a rule keeps on the state; its outcomes are chosen now."""
     twin = copy.copy(state)
     for name, value in vars(state).items():
         if name in ("ctx", "_noise"):
@@ -307,19 +330,18 @@ def _copied(state: DecodeState) -> DecodeState:
 
 
 def _kept(state: DecodeState) -> Hashable:
-    """A key of what later steps depend on."""
+    """Return a key of what later steps depend on."""
     return _frozen({name: value for name, value in vars(state).items() if name not in _GIVEN})
 
 
 def _is_from_outside(kind: type, method: str) -> bool:
-    """Whether a class has a method that is none of the engine's."""
+    """Return whether a class has a method that is not the engine's."""
     module: str = getattr(kind, method).__module__
     return not module.startswith("engine.")
 
 
 def _own(decoder: WindowDecoder) -> dict[str, Hashable]:
-    """Keys of a decoder's attributes, its class's and those of its author's file that may
-    change."""
+    """Return keys of a decoder's attributes, and of changeable ones of its class and its file."""
     held: dict[str, Any] = {}
     changeable = (list, MutableMapping, set, deque, Tensor, np.ndarray)
     for kind in reversed(type(decoder).__mro__):
@@ -348,7 +370,7 @@ def _is_fixed(value: Any) -> bool:
 
 
 def _frozen(value: Any) -> Hashable:
-    """A key of what a state holds: equal keys, equal values."""
+    """Return a key of what a state holds: equal keys mean equal values."""
     if isinstance(value, Tensor | np.ndarray):
         array = value.as_subclass(Tensor).detach().numpy() if isinstance(value, Tensor) else value
         return array.shape, array.tobytes()
@@ -364,7 +386,7 @@ def _frozen(value: Any) -> Hashable:
 
 
 def sequences(joint: Joint, decoder: WindowDecoder, plan: Plan) -> Joint:
-    """Those of a decoder with an order of its own, as a plan's."""
+    """Return a decoder's joint distribution in a plan's order; the decoder may have its own."""
     if decoder.plan is plan:
         return joint
     place = {slot: at for at, slot in enumerate(decoder.plan.slots)}
@@ -373,11 +395,11 @@ def sequences(joint: Joint, decoder: WindowDecoder, plan: Plan) -> Joint:
 
 
 def distance(found: Joint, joint: Joint) -> float:
-    """The largest difference between the probabilities of a sequence."""
+    """Return the largest difference between two probabilities of a sequence."""
     return max(abs(found.get(each, 0.0) - joint.get(each, 0.0)) for each in {*found, *joint})
 
 
 def joint_variation(found: Joint, joint: Joint) -> float:
-    """Of two distributions of whole sequences: half the sum of the differences."""
+    """Return the total variation of two distributions of whole sequences."""
     every = {*found, *joint}
     return 0.5 * sum(abs(found.get(each, 0.0) - joint.get(each, 0.0)) for each in every)

@@ -1,5 +1,8 @@
-"""`judge`: a decoder's joint distributions over whole pictures of small models, computed exactly
-for the corners of its settings, against vanilla AR's; and what else a lane must do."""
+"""`judge`: compares a decoder with vanilla AR, and checks what else a lane must do.
+
+It compares joint distributions over whole pictures of small models, computed exactly for the
+corners of the decoder's settings.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,7 @@ from tools.judge.shift import recorded_shift
 from tools.judge.toys import Toy
 from tools.judge.workers import JUDGED, Work, workers
 
-# Decoders whose expected tokens a pass are given beside a decoder's own.
+# Known decoders, whose expected tokens per pass are given beside a decoder's own.
 BESIDE: dict[str, tuple[type[WindowDecoder], Settings]] = {
     "SJD": (SJD, SJD.Settings(window=4)),
     "SJD fresh=uniform": (SJD, SJD.Settings(window=4, fresh="uniform")),
@@ -57,8 +60,16 @@ BESIDE: dict[str, tuple[type[WindowDecoder], Settings]] = {
 def judge(
     kind: type[Decoder], progress: Callable[[str], None] = lambda line: None, processes: int = 1
 ) -> Verdict:
-    """The verdict. `progress(message)` is called from time to time. Cheap tests come first, and one
-    that shows another distribution is the last. An interrupt ends it with what is known so far."""
+    """Return the verdict on a decoder.
+
+    Cheap tests come first; the first that shows another distribution is the last. An interrupt
+    ends it with what is known so far.
+
+    Args:
+        kind: the decoder.
+        progress: called with a message from time to time.
+        processes: the number of processes that enumerate and sample.
+    """
     every = settings_to_judge(kind.Settings)
     checks = check(kind, every[0])
     cases, sampled, stopped = Cases(), list[Drawn](), False
@@ -112,19 +123,19 @@ def judge(
 def _enumerate(
     cases: Cases, kind: type[Decoder], repeats: bool, progress: Callable[[str], None], work: Work
 ) -> None:
-    """The small models, smallest first, up to the first that differs."""
+    """Enumerate the small models, smallest first, until one differs."""
     if not repeats:
         cases.not_enumerable["one seed gives other pictures from run to run"] = None
         return
     if not issubclass(kind, WindowDecoder):
-        why = "it is no WindowDecoder, whose passes can be taken one by one"
+        why = "it is no WindowDecoder, so its passes cannot be taken one by one"
         cases.not_enumerable[why] = None
         return
     numbers = [n for n, (standard, *_) in enumerate(standard_toys()) if standard.suits(kind)]
     for at, (number, found) in enumerate(zip(numbers, work(_enumerated, numbers), strict=True), 1):
         progress(f"every outcome, {at} of {len(numbers)}: {standard_toys()[number][0].words}")
         cases.add(number, kind, found)
-        if cases.hidden:  # what was enumerated is not what it decodes
+        if cases.hidden:  # it decodes something else than was enumerated
             cases.done.clear()
             return
         if cases.differs:
@@ -144,7 +155,7 @@ def _outcome(
     samples: Samples | None,
     stopped: bool,
 ) -> Outcome:
-    """Nothing is said to be lossless that was not enumerated, sampled, and seen to its end."""
+    """Return the outcome; lossless needs an enumeration, no rejection and no interrupt."""
     if not checks[0].passed:
         return Outcome.BROKEN
     if cases.differs or (samples is not None and rejects(samples.log10_e * math.log(10))):
@@ -155,7 +166,7 @@ def _outcome(
 
 
 def _identical(kind: type[Decoder], every: Sequence[Settings]) -> bool:
-    """Whether it draws vanilla AR's very pictures, of real random numbers."""
+    """Return whether it draws exactly vanilla AR's pictures from real random numbers."""
     for model, plan in pictures(kind):
         for seed in SEEDS:
             expected = VanillaAR(model, plan=plan).generate("", seed)
@@ -188,8 +199,10 @@ def _acceptance(cases: Sequence[Case]) -> Check:
 
 
 def _tokens_a_pass(kind: type[WindowDecoder], settings: Settings) -> dict[str, float]:
-    """Expected, on the model whose distributions differ little (or of those that are filled in),
-    beside decoders that are known."""
+    """Return the expected tokens per pass of the decoder and of known ones.
+
+    The model is the one whose distributions differ little, or one that is filled in.
+    """
     name = "filled in, spread" if kind.infills else "even"
     model, plan = next((m, plan) for each, m, plan, _ in standard_toys() if each.name == name)
     found = dict[str, float]()

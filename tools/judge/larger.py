@@ -1,4 +1,4 @@
-"""The larger models, of which pictures are sampled: what was drawn of them, as a verdict has it."""
+"""The larger models, of which pictures are sampled, and the samples as a verdict has them."""
 
 from __future__ import annotations
 
@@ -20,15 +20,19 @@ from tools.judge.standard import SAMPLED, StandardToy
 from tools.judge.workers import JUDGED, Work
 
 PICTURES = 1000  # of each larger model with the defaults
-FEW = 250  # of one with settings that have a knob's value which no enumerated case has
-LOOKED_AT = 40  # pictures of each whose lines are noted: that takes twice the time
-MOST_LOG10_E = 999.0  # that of an impossible picture is infinite
+FEW = 250  # pictures with settings that have a value which no enumerated case has
+LOOKED_AT = 40  # of these, drawn again to record their lines: that takes twice the time
+MOST_LOG10_E = 999.0  # stands for infinity, the value of an impossible picture
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """Sampled pictures of a larger model, with some settings, in one of so many `tests`; the lines
-    of the decoder's file that they ran."""
+    """Pictures sampled from a larger model with some settings.
+
+    Attributes:
+        tests: the number of tests, of which this is one.
+        lines: the lines of the decoder's file that these pictures ran.
+    """
 
     standard: StandardToy
     settings: Settings
@@ -37,7 +41,7 @@ class Drawn:
     lines: frozenset[int]
 
 
-Task = tuple[int, int, int, int]  # a larger model, settings, how many pictures, of how many tests
+Task = tuple[int, int, int, int]  # numbers of the model and the settings; how many pictures, tests
 
 
 def sample_larger(
@@ -48,8 +52,10 @@ def sample_larger(
     progress: Callable[[str], None],
     work: Work,
 ) -> None:
-    """The larger models with the defaults, and the first of them with what no case has, up to the
-    first that differs."""
+    """Sample the larger models until one differs; the results are added to `sampled`.
+
+    Each has the defaults. The first model also has the values that no enumerated case has.
+    """
     models = [n for n, standard in enumerate(SAMPLED) if standard.suits(kind)]
     more = [every.index(settings) for settings in cases.uncovered(every)]
     jobs = [(n, 0, PICTURES) for n in models] + [(models[0], at, FEW) for at in more if at]
@@ -63,7 +69,7 @@ def sample_larger(
 
 
 def _drawn(task: Task) -> tuple[SampledPictures, frozenset[int]]:
-    """The pictures of a task; not in float64, as a race draws them."""
+    """Draw the pictures of a task; not in float64, as in a race."""
     (kind, every), (number, at, count, tests) = JUDGED[0], task
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float32)
@@ -80,7 +86,7 @@ def _drawn(task: Task) -> tuple[SampledPictures, frozenset[int]]:
 
 
 def samples_of(sampled: Sequence[Drawn], every: Sequence[Settings]) -> Samples | None:
-    """What was drawn, None where nothing was."""
+    """Return what was drawn; None if nothing was."""
     if not sampled:
         return None
     tests, largest = sampled[0].tests, max(each.found.log_e for each in sampled)
@@ -112,7 +118,7 @@ def samples_of(sampled: Sequence[Drawn], every: Sequence[Settings]) -> Samples |
 
 
 def coverage_of(kind: type[Decoder], cases: Cases, sampled: Sequence[Drawn]) -> Coverage:
-    """What passes did where every outcome was enumerated, and where pictures were sampled."""
+    """Return what passes did in enumerations, and in sampled pictures."""
     passes = [case.found for case in cases.done]
     drawn = [each.found.coverage for each in sampled]
     run = frozenset().union(*(each.lines for each in sampled))

@@ -15,7 +15,7 @@ from engine.decoders.verdict import source_of
 
 
 def lines_of(kind: type[Decoder]) -> frozenset[int]:
-    """The lines of the class's own functions, by their numbers; none where it has no file."""
+    """Return the line numbers of the class's own functions; none if it has no file."""
     codes = [function.__code__ for function in vars(kind).values() if inspect.isfunction(function)]
     file = str(source_of(kind))
     return frozenset(line for code in codes if code.co_filename == file for line in _lines(code))
@@ -32,7 +32,7 @@ def _lines(code: CodeType) -> Iterator[int]:
 
 @contextmanager
 def lines_run(kind: type[Decoder]) -> Iterator[set[int]]:
-    """The lines of the class's file that run within this context, in this thread."""
+    """Collect the lines of the class's file that run within this context, in this thread."""
     found, before = set[int](), sys.gettrace()
     file = str(source_of(kind))
 

@@ -1,4 +1,4 @@
-"""One verification of chosen drafts: with chosen uniforms, or every outcome of them."""
+"""One verification of chosen drafts, with chosen uniforms or with every outcome of them."""
 
 from __future__ import annotations
 
@@ -37,22 +37,24 @@ class FixedNoise(Noise):
 
 
 def verifying(decoder: WindowDecoder) -> DecodeState:
-    """The state in step 1: ASSD's step 0 drafts, and verifies nothing."""
+    """Return the state in step 1: ASSD's step 0 only drafts."""
     state = decoder.begin("", 0)
     state.step = 1
     return state
 
 
 def window_of(drafts: Tensor, q: Tensor) -> Window:
-    """The window of a chain of drafts [H] that were drawn from q [H, V]."""
+    """Return the window of a chain of drafts [H] that were drawn from q [H, V]."""
     return Window(F.pad(drafts, (0, 1)), F.pad(q, (0, 0, 0, 1)))
 
 
 def verify_chain(
     decoder: WindowDecoder, p: Tensor, q: Tensor, drafts: list[int], **rows: list[list[float]]
 ) -> Verification:
-    """The verification of a chain of drafts [H]; p [H + 1, V] and q [H, V], or one each for all
-    positions; `rows` as in FixedNoise."""
+    """Return the verification of a chain of drafts [H].
+
+    p [H + 1, V] and q [H, V], or one row each for all positions; `rows` as in FixedNoise.
+    """
     state = verifying(decoder)
     state.noise = FixedNoise(**rows)
     state.room.fill_(len(drafts))
@@ -62,15 +64,17 @@ def verify_chain(
 
 
 class TestedNoise(SymbolicNoise):
-    """Of a position with a draft, whose test and replacement no Gumbel noise decides."""
+    """Noise for a position with a draft: no Gumbel noise decides its test and replacement."""
 
     def gumbel(self, start: int, count: int, codes: int) -> Tensor:
         return torch.zeros(count, codes)
 
 
 def first_tokens(decoder: WindowDecoder, p: Tensor, q: Tensor, x: int) -> tuple[Tensor, Tensor]:
-    """[V] each: the probabilities of what is committed at the first position in place of a rejected
-    draft x, and of all that is; every outcome of the verification's numbers."""
+    """Return the distributions at the first position after a draft x, over every outcome.
+
+    [V] each: of what replaces a rejected draft, and of all that is committed.
+    """
     replaced, committed = torch.zeros(2, len(p), dtype=torch.float64)
 
     def run() -> Verification:
@@ -88,15 +92,16 @@ def first_tokens(decoder: WindowDecoder, p: Tensor, q: Tensor, x: int) -> tuple[
 
 
 def committed_distribution(decoder: WindowDecoder, p: Tensor, q: Tensor) -> Tensor:
-    """[V]: the distribution of what one verification commits at the first position, the draft drawn
-    from q."""
+    """Return the distribution [V] that one verification commits first, its draft drawn from q."""
     drafts = [x for x in range(len(p)) if q[x] > 0]
     return torch.stack([float(q[x]) * first_tokens(decoder, p, q, x)[1] for x in drafts]).sum(0)
 
 
 def accepted_drafts(decoder: WindowDecoder, p: Tensor, q: Tensor) -> float:
-    """How many of drafts from q [H, V] one verification accepts on average, p [H + 1, V] being the
-    model's whatever was drafted: every draft, and every outcome of the verification's numbers."""
+    """Return the expected number of drafts from q [H, V] that one verification accepts.
+
+    It is over all drafts and all outcomes; p [H + 1, V] does not depend on the drafts.
+    """
     expected = 0.0
     for drafts in itertools.product(range(p.shape[-1]), repeat=len(q)):
         x = torch.tensor(drafts)

@@ -1,9 +1,10 @@
-"""Paths of an enumeration, decoded again as the product decodes: by the decoder's own `steps`, from
-real random numbers that lie in the path's intervals.
+"""Paths of an enumeration, decoded again as a race decodes them.
 
-The enumeration takes each turn by itself, from a copy of the state. That is what the decoder does
-only where it keeps nothing beside the state, has no loop of its own and draws no numbers of its
-own: then every path comes out again, whatever was decoded before it, and whatever the seed.
+They are decoded with the decoder's own `steps`, from real random numbers that lie in the path's
+intervals. The enumeration takes each turn by itself, from a copy of the state. The decoder does
+the same only if it keeps nothing outside the state, has no loop of its own and draws no numbers
+of its own. Then every path comes out again, whatever was decoded before it, and whatever the
+seed.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from engine.numerics.randomness import Noise, Purpose
 from engine.trace.steps import StepTable
 from tools.judge.choices import Intervals, Key, NotEnumerable
 
-PATHS = 6  # of an enumeration that are decoded again
+PATHS = 6  # paths of an enumeration that are decoded again
 
 
 class HiddenState(NotEnumerable):
@@ -31,8 +32,13 @@ class HiddenState(NotEnumerable):
 
 @dataclass(frozen=True)
 class Path:
-    """A decode from its start on: the intervals of the numbers that decided, the frontiers after
-    its passes, and, of a whole one, the tokens of the plan's positions."""
+    """A decode from its start on.
+
+    Attributes:
+        numbers: the intervals of the numbers that decided.
+        ends: the frontiers after its passes.
+        tokens: the tokens of the plan's positions, if the path is whole.
+    """
 
     numbers: Intervals
     ends: tuple[int, ...] = ()
@@ -40,7 +46,7 @@ class Path:
 
 
 class Paths:
-    """Some whole paths, any of them as likely as another: the same ones in every run."""
+    """Some whole paths, each equally likely to be kept; the same ones in every run."""
 
     def __init__(self) -> None:
         self.kept, self._seen = list[Path](), 0
@@ -54,12 +60,12 @@ class Paths:
             self.kept[place] = path
 
     def either(self, path: Path, other: Path) -> Path:
-        """One of two that lead to the same state."""
+        """Return one of two paths that lead to the same state."""
         return path if self._random.random() < 0.5 else other
 
 
 class GivenNoise(Noise):
-    """A seed's numbers, each moved into its interval where it has one."""
+    """A seed's numbers, each moved into its interval if it has one."""
 
     def __init__(self, seed: int, intervals: dict[Key, tuple[float, float]]) -> None:
         super().__init__(seed, torch.device("cpu"))
@@ -76,7 +82,7 @@ class GivenNoise(Noise):
         return values
 
     def gumbel(self, start: int, count: int, codes: int) -> Tensor:
-        """Two codes get the noise of the number that `SymbolicNoise.gumbel` decides by."""
+        """Return noise; two codes get the noise of the number that `SymbolicNoise.gumbel` uses."""
         if codes != 2:
             return super().gumbel(start, count, codes)
         number = [
@@ -88,8 +94,10 @@ class GivenNoise(Noise):
 
 
 def decode_again(decoder: WindowDecoder, paths: Paths, numbers: dict[Key, int]) -> None:
-    """Decode each of the paths that are kept. `numbers` are those of its intervals, by their keys.
-    Raises HiddenState where one comes out otherwise."""
+    """Decode each kept path again; `numbers` are those of its intervals, by their keys.
+
+    Raises HiddenState if one comes out otherwise.
+    """
     for seed, path in enumerate(paths.kept):
         intervals = {key: path.numbers[n] for key, n in numbers.items() if n in path.numbers}
         again = _with_noise(decoder, seed, GivenNoise(seed, intervals))
@@ -97,23 +105,22 @@ def decode_again(decoder: WindowDecoder, paths: Paths, numbers: dict[Key, int]) 
             steps = list(again.steps("", seed))
         except Exception as error:
             raise HiddenState(
-                f"where its turns, one by one, draw {list(path.tokens)}, its `steps` raises"
+                f"taken one by one, its turns draw {list(path.tokens)}, but its `steps` raises"
                 f" {type(error).__name__}: {error}"
             ) from error
         ends = tuple(step.after for step in steps)
         tokens = tuple(StepTable.join([step.rows for step in steps]).tokens)
         if (ends, tokens) != (path.ends, path.tokens):
             raise HiddenState(
-                f"where its turns, one by one, draw {list(path.tokens)} in passes that end at"
-                f" {list(path.ends)}, its `steps` draws {list(tokens)} in passes that end at"
+                f"taken one by one, its turns draw {list(path.tokens)} in passes that end at"
+                f" {list(path.ends)}, but its `steps` draws {list(tokens)} in passes that end at"
                 f" {list(ends)} from the same random numbers: it keeps something beside the state,"
                 " or has a loop or random numbers of its own"
             )
 
 
 def _with_noise(decoder: WindowDecoder, given: int, noise: Noise) -> WindowDecoder:
-    """The decoder, whose lane of the `given` seed takes its random numbers from `noise`; what it
-    begins with another seed has numbers of its own."""
+    """Return the decoder, with numbers from `noise` for a lane of the `given` seed only."""
     twin = copy.copy(decoder)
 
     def begun(prompt: str, seed: int) -> DecodeState:

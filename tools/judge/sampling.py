@@ -1,12 +1,13 @@
 """Sampled pictures against vanilla AR's distribution, by a test that may stop at any time.
 
-Of a picture's token, given the tokens before it, p is known exactly. Its rank is the probability of
-the tokens before it in an order of p's, and a random share of its own: of vanilla AR's pictures the
-ranks are independent uniform numbers, whatever the model. A statistic counts the ranks of some
-tokens, chosen by where they stand and by what stands before them, in eighths.
+The distribution p of a picture's token, given the tokens before it, is known exactly. The
+token's rank is the probability of all codes before it in some order, plus a random share of its
+own probability. For vanilla AR's pictures the ranks are independent uniform numbers, whatever
+the model. A statistic counts the ranks of some tokens in eighths. The tokens are chosen by
+their place, and by the tokens before them.
 
-How a token came about chooses none: lossless decoders may accept the more often the likelier a
-token is.
+They are never chosen by how they came about: a lossless decoder may accept likelier tokens more
+often.
 """
 
 from __future__ import annotations
@@ -26,19 +27,25 @@ from tools.judge.toys import Toy
 
 EIGHTHS = 8
 EQUAL = (1 / EIGHTHS,) * EIGHTHS
-RUNS = 5  # of likely tokens before a token: none, one, .., four and more
+RUNS = 5  # classes by the number of likely tokens just before a token: 0, 1, .., 4 and more
 FALSE_ALARM = 1e-7  # the chance with which a lossless decoder ever fails
-PRIORS = (3.0, 30.0, 300.0)  # observations that a prior weighs as much as
-SURE = 0.99  # the probability of which `least_deviation` speaks
+PRIORS = (3.0, 30.0, 300.0)  # each prior's weight in observations
+SURE = 0.99  # the probability with which `least_deviation` is shown
 BATCH = 50  # pictures between two looks at e
-SPREAD = 0x9E3779B97F4A7C15  # an odd number: multiples of it differ in bits high and low
-PROMPTS = ("", "a cat")  # of which a small model's distribution knows nothing
+SPREAD = 0x9E3779B97F4A7C15  # odd, so that its multiples differ in high and low bits
+PROMPTS = ("", "a cat")  # a small model's distribution does not depend on them
 
 
 @dataclass
 class Coverage:
-    """What passes did: the statuses of committed tokens, the most that one committed, the most
-    passes that a picture took, and the most through which a draft waited for its commit."""
+    """What passes did.
+
+    Attributes:
+        statuses: the statuses of committed tokens.
+        committed: the largest number of tokens that a pass committed.
+        passes: the largest number of passes that a picture took.
+        age: the largest number of passes that a draft waited for its commit.
+    """
 
     statuses: set[str] = field(default_factory=set)
     committed: int = 0
@@ -46,7 +53,7 @@ class Coverage:
     age: int = 0
 
     def add(self, steps: list[Step]) -> None:
-        """The passes of a picture."""
+        """Add the passes of a picture."""
         ages: dict[int, int] = {}
         for step in steps:
             rows, count = step.rows, step.after - step.before
@@ -61,8 +68,13 @@ class Coverage:
 
 @dataclass
 class SampledPictures:
-    """Of some pictures: by statistic, the counts of ranks in each eighth; passes; and what they
-    did. `impossible`: a token came up whose p is 0."""
+    """The results of some pictures.
+
+    Attributes:
+        counts: for each statistic, the number of ranks in each eighth.
+        impossible: whether a token came up whose p is 0.
+        coverage: what the passes did.
+    """
 
     counts: dict[str, np.ndarray] = field(default_factory=dict)
     pictures: int = 0
@@ -72,14 +84,16 @@ class SampledPictures:
 
     @property
     def log_e(self) -> float:
-        """The log of the mean of every statistic's e-values, by every prior."""
+        """The log of the mean of every statistic's e-value."""
         if self.impossible:
             return math.inf
         return log_mean([log_e_value(each) for each in self.counts.values()])
 
     def add(self, tokens: np.ndarray, ranks: np.ndarray, by_number: np.ndarray) -> None:
-        """Count a picture's ranks [N], of the tokens [N] that are not forced. `ranks` order the
-        vocabulary by probability, `by_number` by the token's number."""
+        """Count the ranks [N] of a picture's tokens [N] that are not forced.
+
+        `ranks` order the vocabulary by probability, `by_number` by the token's number.
+        """
         for name, chosen in _statistics(tokens, ranks, by_number):
             eighths = np.bincount((chosen * EIGHTHS).astype(int), minlength=EIGHTHS)
             self.counts[name] = self.counts.get(name, 0) + eighths
@@ -89,7 +103,7 @@ class SampledPictures:
 def _statistics(
     tokens: np.ndarray, ranks: np.ndarray, by_number: np.ndarray
 ) -> Iterator[tuple[str, np.ndarray]]:
-    """Every statistic's ranks. What stands before a token chooses it, never what it is itself."""
+    """Yield every statistic's ranks, chosen by what precedes a token, never by the token."""
     yield "all tokens", ranks
     yield "all tokens, by their numbers", by_number
     for n, rank in enumerate(ranks):
@@ -116,10 +130,10 @@ def _statistics(
 def ranks_of(
     model: Toy, plan: Plan, tokens: list[int], shares: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """Return a plan's tokens that are not forced, with their ranks of both orders: by probability
-    and by number. None where a token is impossible.
+    """Return a plan's tokens that are not forced, with their ranks by probability and by number.
 
-    `shares` [length] are uniform numbers: where in its own probability each rank lies.
+    None if a token is impossible. `shares` [length] are uniform numbers: the share of its own
+    probability that each rank includes.
     """
     free, by_chance, by_number = list[int](), list[float](), list[float]()
     for n, token in enumerate(tokens):
@@ -137,8 +151,11 @@ def ranks_of(
 
 
 def sample(decoder: Decoder, model: Toy, plan: Plan, most: int, tests: int = 1) -> SampledPictures:
-    """Pictures until the test rejects, or `most`, of prompts and seeds of all 63 bits. `tests`: of
-    how many tests this is one, whose mean e rejects."""
+    """Sample pictures until the test rejects, at most `most`.
+
+    They have several prompts, and seeds that use all 63 bits. The mean e of `tests` tests
+    rejects; this is one of them.
+    """
     found = SampledPictures()
     place = [plan.slots.index(slot) for slot in decoder.plan.slots]
     with torch.inference_mode():
@@ -162,11 +179,13 @@ def sample(decoder: Decoder, model: Toy, plan: Plan, most: int, tests: int = 1) 
 
 
 def log_e_value(counts: Sequence[int] | np.ndarray, chances: Sequence[float] = EQUAL) -> float:
-    """The log of the mean, over PRIORS, of the likelihood ratio between unknown probabilities of
-    the cells, of which a Dirichlet distribution around `chances` is the prior, and `chances`.
+    """Return the log of an e-value: the mean, over PRIORS, of a likelihood ratio.
 
-    Where cells are drawn with these it is of a martingale of mean 1: the chance that it ever
-    exceeds 1 / a, after however many draws, is at most a (Ville)."""
+    The ratio is between unknown probabilities of the cells, whose prior is a Dirichlet
+    distribution around `chances`, and `chances`. If the cells are drawn with `chances`, the
+    e-value is a martingale of mean 1: the chance that it ever exceeds 1 / a, after however many
+    draws, is at most a (Ville).
+    """
     cells = [(int(n), p) for n, p in zip(counts, chances, strict=True) if p > 0]
     if sum(n for n, _ in cells) < sum(counts):
         return math.inf
@@ -181,7 +200,7 @@ def _log_ratio(cells: list[tuple[int, float]], prior: float) -> float:
 
 
 def log_mean(logs: list[float]) -> float:
-    """The log of the mean of numbers, by their logs."""
+    """Return the log of the mean of numbers, given their logs."""
     highest = max(logs)
     if math.isinf(highest):
         return highest
@@ -189,14 +208,17 @@ def log_mean(logs: list[float]) -> float:
 
 
 def rejects(log_e: float) -> bool:
-    """Whether so large an e says that the pictures are not of vanilla AR's distribution."""
+    """Return whether e is so large that the pictures are not of vanilla AR's distribution."""
     return log_e > -math.log(FALSE_ALARM)
 
 
 def least_deviation(count: int, statistics: int, tests: int) -> float:
-    """The least difference of an eighth's probability that one of so many statistics, of `count`
-    ranks, shows with probability SURE: the others share it out. By the normal distribution of the
-    eighth's count."""
+    """Return the least deviation of an eighth's probability that a statistic shows.
+
+    It shows it with probability SURE, with `count` ranks, as one of `statistics` in one of
+    `tests`. The other eighths share the deviation equally. The eighth's count is taken to be
+    normally distributed.
+    """
     needed = math.log(statistics * tests) - math.log(FALSE_ALARM)
     spreads = NormalDist().inv_cdf(SURE)
 
@@ -211,8 +233,10 @@ def least_deviation(count: int, statistics: int, tests: int) -> float:
 
 
 def _least(holds: Callable[[float], bool], highest: float) -> float:
-    """The least number up to `highest` for which something holds, within a thousandth; `highest`
-    where it holds for none."""
+    """Return the least number up to `highest` for which `holds` is true, within a thousandth.
+
+    It is `highest` if there is none.
+    """
     low, high = 0.0, highest
     while high - low > 5e-4:
         middle = (low + high) / 2

@@ -18,8 +18,10 @@ from tools.judge.symbolic import settled
 
 
 def recorded_shift(decoder: WindowDecoder) -> float | None:
-    """The expected sum over a picture's tokens of the shift, or the price, that is recorded of
-    each; None where nobody has said the shift of the rule's tests. `exactly` must be in use."""
+    """Return the expected sum over a picture's tokens of the recorded shift, or price.
+
+    None if the shift of the rule's tests is unknown. `exactly` must be in use.
+    """
     even = torch.full((1, decoder.model.vocab_size), 1 / decoder.model.vocab_size)
     if decoder.shift(even, even, torch.zeros(1, dtype=torch.long)).isnan().any():
         return None

@@ -1,5 +1,8 @@
-"""The models on which decoders are judged: small ones, smallest first, of which every outcome is
-enumerated, and larger ones, of which pictures are sampled."""
+"""The models on which decoders are judged.
+
+Every outcome is enumerated on the small ones, smallest first; pictures are sampled from the
+larger ones.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +21,15 @@ from tools.judge.toys import InfillToy, Toy
 
 @dataclass(frozen=True, slots=True)
 class StandardToy:
-    """A model: its name, what it is in words, and how it is made. `infilling`: what of its picture
-    is filled in; `choices`: every choice of a knob is enumerated on it, with default numbers."""
+    """A model to judge on.
+
+    Attributes:
+        name: its name.
+        words: what it is, in words.
+        make: makes it.
+        infilling: the cells of its picture that are filled in; None draws whole pictures.
+        choices: whether every choice of a knob is enumerated on it, with default numbers.
+    """
 
     name: str
     words: str
@@ -33,15 +43,17 @@ class StandardToy:
         return model, plan
 
     def suits(self, decoder: type[Decoder]) -> bool:
-        """Whether the decoder draws such pictures."""
+        """Return whether the decoder draws such pictures."""
         if self.infilling is None:
             return not decoder.infills
         return not decoder.whole_only
 
 
 def in_hundredths(model: Toy, scale: float = 1.0) -> Toy:
-    """With probabilities in hundredths, which read well and are the same on every processor;
-    `scale` times its logits, below 1 for distributions that differ little."""
+    """Round a model's probabilities to hundredths: easy to read, and the same on every processor.
+
+    The logits are first multiplied by `scale`; below 1 the distributions differ little.
+    """
     p = torch.softmax(scale * model.logits, -1)
     hundredths = (100 * p).round().clamp_min(1)
     most = hundredths.argmax(-1, keepdim=True)
@@ -53,8 +65,11 @@ def in_hundredths(model: Toy, scale: float = 1.0) -> Toy:
 def crafted(
     first: Sequence[float], after_zero: Sequence[float], after_others: Sequence[float]
 ) -> Toy:
-    """Three tokens: the distribution of the first, then by whether the token before is 0. What has
-    probability 0 needs no run of its own."""
+    """Return a model of three tokens, by the distributions of the first and of the others.
+
+    Those depend on whether the token before is 0. A token of probability 0 needs no run of its
+    own.
+    """
     codes = len(first)
     model = Toy((1, 3), codes)
     p = torch.tensor(after_others).expand(codes + 1, codes + 1, codes).clone()
@@ -66,8 +81,11 @@ def crafted(
 def certain_first(
     length: int, second: Sequence[float], after_zero: Sequence[float], after_one: Sequence[float]
 ) -> Toy:
-    """Tokens of two codes, the first a 0: those that are drawn are cheap to enumerate, and drafts
-    are kept for several passes before their test."""
+    """Return a model of tokens of two codes, the first of them 0.
+
+    The other tokens are cheap to enumerate, and drafts are kept for several passes before their
+    test.
+    """
     model = Toy((1, length), 2)
     p = torch.empty(3, 3, 2)
     p[:, 0], p[:, 1] = torch.tensor(after_zero), torch.tensor(after_one)
@@ -89,8 +107,10 @@ def warm() -> Toy:
 
 
 def of_nine() -> Toy:
-    """Three tokens, the second of nine codes: its drafts follow another first token than the one
-    that is drawn, and are nearly certain."""
+    """Return a model of three tokens, the second of nine codes.
+
+    Drafts of the second follow another first token than the one drawn, and are nearly certain.
+    """
     model = Toy((1, 3), 9)
     p = torch.eye(9)[0].repeat(10, 10, 1)
     p[9, 1:9] = 0.91 * p[0, 0] + 0.01
@@ -106,15 +126,17 @@ def of_top_p() -> Toy:
 
 
 def sure() -> Toy:
-    """Less than 1e-30 is left beside the likeliest token: logits with gaps of 7.6 have that at
-    temperature 0.1."""
+    """Return a model that leaves unlikely tokens less than 1e-30 in some places.
+
+    Logits with gaps of 7.6 do so at temperature 0.1.
+    """
     model = crafted([0.02, 0.98, 0], [1, 0, 0], [0.02, 0.9, 0.08])
     model.logits[:, 0] = torch.tensor([1.0, 2e-36, 1e-33]).log()
     return model
 
 
 def lively(grid: tuple[int, int], codes: int, sampling: Sampling, *, forced: bool = False) -> Toy:
-    """Half of its drafts pass, so that many in a row do now and then."""
+    """Return a model of which half the drafts pass, so that sometimes many in a row do."""
     model = Toy(grid, codes, forced=forced)
     model.logits *= 0.7
     model.sampling = sampling
@@ -127,7 +149,7 @@ def half_filled(order: str) -> tuple[Callable[[], Toy], Infilling]:
     return lambda: InfillToy((2, 3), 2, seed=3), Infilling.of_mask(known, mask, order)
 
 
-SMALL = (  # on which all settings are judged
+SMALL = (  # all settings are judged on these
     StandardToy("pair", "two tokens of two codes", lambda: in_hundredths(Toy((1, 2), 2))),
     StandardToy("row", "three tokens of two codes in a row", lambda: in_hundredths(Toy((1, 3), 2))),
     StandardToy(
@@ -215,7 +237,7 @@ SAMPLED = (
             (3, 4), 5, Sampling(guidance=1.0, top_k=0, top_p=0.8, temperature=1.3), forced=True
         ),
     ),
-    # Of the Gumbel noise of four codes no outcome is an interval.
+    # Sampled because the outcomes of four codes' Gumbel noise are no intervals.
     StandardToy(
         "four of Gumbel",
         "three tokens of four codes in a row, few of them possible",

@@ -1,9 +1,9 @@
-"""Random numbers of which only the choices that they make are known, as tensors: numbers
-(`Numbers`), and what they chose (`Flags`, `Codes`).
+"""Random numbers as tensors that know only the choices they make.
 
-A choice is made when its outcome is read, not when the decoder compares: what is computed and then
-dropped, as the draws of rows behind a rejection are, needs no run of its own. An operation that is
-not known here reads all outcomes first.
+There are numbers (`Numbers`), and what they chose (`Flags`, `Codes`). A choice is made when its
+outcome is read, not when the decoder compares. So what is computed and then dropped, such as
+the draws of rows after a rejection, needs no run of its own. An operation without a rule here
+reads all outcomes first.
 """
 
 from __future__ import annotations
@@ -20,15 +20,18 @@ from torch import Tensor
 from engine.numerics.randomness import Noise, Purpose
 from tools.judge.choices import LATER, Choices, Key, NotEnumerable, current, is_recording
 
-FIRST = 2  # numbers have values from here on, of which none is a probability
+FIRST = 2  # numbers have values from here on, which are no probabilities
 _ROUNDING = 1e-9  # of cumulative sums
-_BEYOND = 1e9  # all thresholds
-_GUMBEL = torch.tensor([0.0, 0.5], dtype=torch.float64)  # of two codes' noise, beside its number
+_BEYOND = 1e9  # above all thresholds
+_GUMBEL = torch.tensor([0.0, 0.5], dtype=torch.float64)  # tells two codes' noise apart
 Rule = Callable[..., Any]
 
 
 class SymbolicNoise(Noise):
-    """The same key gives the same number in every run and every step; `numbers` are they."""
+    """Noise in which a key gives the same number in every run and step.
+
+    `numbers` has the numbers by key.
+    """
 
     def __init__(self) -> None:
         super().__init__(0, torch.device("cpu"))
@@ -44,10 +47,13 @@ class SymbolicNoise(Noise):
         return self._of(keys, (rows, count)).as_subclass(Numbers)
 
     def gumbel(self, start: int, count: int, codes: int) -> Tensor:
-        """Of two codes G_1 - G_0 is all that an argmax depends on: log p_0 + G_0 is the larger one
-        where u < p_0, and u, the difference's distribution function, is uniform."""
+        """Return the noise of two codes, which is one number per position.
+
+        An argmax depends only on G_1 - G_0: log p_0 + G_0 is the larger one if u < p_0. Here u
+        is the distribution function of the difference, and uniform.
+        """
         if codes != 2:
-            raise NotEnumerable("the Gumbel noise of more than two codes is no single number")
+            raise NotEnumerable("the Gumbel noise of more than two codes is not a single number")
         keys: list[list[Key]] = [[(Purpose.NOISE, start + row)] * 2 for row in range(count)]
         return (self._of(keys, (count, 2)) + _GUMBEL).as_subclass(Gumbel)
 
@@ -90,24 +96,24 @@ class Gumbel(Symbolic):
 
 
 class Scores(Symbolic):
-    """log p + G [.., 2]: `numbers` [..] choose by p."""
+    """Scores log p + G [.., 2]; `numbers` [..] choose by p."""
 
     numbers: Tensor
 
 
 class Affine(Symbolic):
-    """scale * u - shift, for numbers u."""
+    """Affine functions of numbers u: scale * u - shift."""
 
     scale: Tensor
     shift: Tensor
 
 
 class Flags(Symbolic):
-    """Booleans, int64, some from LATER on."""
+    """Booleans as int64; values from LATER on are open."""
 
 
 class Codes(Symbolic):
-    """Whole numbers, some from LATER on."""
+    """Whole numbers; values from LATER on are open."""
 
 
 _MOVES = {
@@ -122,7 +128,7 @@ def _plain(value: Any) -> Any:
 
 
 def settled(value: Any) -> Any:
-    """With every outcome chosen."""
+    """Return the value with every outcome chosen."""
     if isinstance(value, (tuple, list)):
         return type(value)(map(settled, value))
     if isinstance(value, dict):
@@ -143,7 +149,7 @@ def settled(value: Any) -> Any:
 
 
 def copied(value: Tensor) -> Tensor:
-    """What a later run can read: numbers, and outcomes that are chosen now."""
+    """Return a copy that a later run can read: numbers, and outcomes that are chosen now."""
     if not isinstance(value, Symbolic):
         return value.clone()
     if isinstance(value, (Flags, Codes)):
@@ -165,13 +171,13 @@ def _wrap(kind: type[Symbolic], value: Any) -> Any:
 
 
 def _moved(function: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """An operation that only moves values."""
+    """Apply an operation that only moves values."""
     data, *rest = args
     parts = data if isinstance(data, (tuple, list)) else [data]
     kinds = [type(part) for part in parts if isinstance(part, Symbolic)]
     data = type(data)(map(_plain, data)) if isinstance(data, (tuple, list)) else _plain(data)
     if kinds and kinds[0] in (Affine, Scores):
-        raise NotEnumerable("it takes apart what it computed from random numbers")
+        raise NotEnumerable("it takes part of what it computed from random numbers")
     result = function(data, *settled(rest), **settled(kwargs))
     return _wrap(kinds[0], result) if kinds else result
 
@@ -187,7 +193,7 @@ def _postponed(kind: type[Symbolic], shape: torch.Size, codes: list[int]) -> Any
 
 
 def _whole(*operands: Any) -> bool:
-    """Whether none of them has fractions."""
+    """Return whether no operand has fractions."""
     return not any(
         isinstance(each, float) or (isinstance(each, Tensor) and each.is_floating_point())
         for each in operands
@@ -195,7 +201,7 @@ def _whole(*operands: Any) -> bool:
 
 
 def _strictly(operation: Callable[..., int], kind: type[Symbolic]) -> Rule:
-    """An operation on whole numbers that needs both of them."""
+    """Return the rule of an operation on whole numbers that reads all its operands."""
 
     def rule(*operands: Any) -> Any:
         if not _whole(*operands):
@@ -231,7 +237,7 @@ def _where(condition: Any, chosen: Any, other: Any) -> Any:
 
 
 def _connective(ending: int) -> Rule:
-    """And (0) and or (1): the first operand equal to `ending` decides."""
+    """Return the rule of `and` (0) or `or` (1): the first operand equal to `ending` decides."""
 
     def rule(left: Any, right: Any) -> Any:
         run = current()
@@ -266,7 +272,7 @@ def _any(flags: Any, dim: int = 0, keepdim: bool = False) -> Any:
 
 
 def _argmax(values: Any, dim: int = -1, keepdim: bool = False) -> Any:
-    """Of scores; or of flags, the first that is true."""
+    """Sample from scores; of flags return the first that is true."""
     if isinstance(values, Scores) and dim in (-1, values.dim() - 1) and not keepdim:
         return _sampled(_plain(values).exp().cumsum(-1), values.numbers)
     _outcomes_alone(values)
@@ -278,7 +284,7 @@ def _argmax(values: Any, dim: int = -1, keepdim: bool = False) -> Any:
 
 
 def _cumprod(flags: Any, dim: int) -> Any:
-    """What is behind the first zero of a row is not read."""
+    """Multiply along each row; nothing after a row's first zero is read."""
     _outcomes_alone(flags)
     if flags.dim() not in (1, 2) or dim not in (-1, flags.dim() - 1):
         return NotImplemented
@@ -309,8 +315,10 @@ def _sum(codes: Any, dim: int = 0, **kwargs: Any) -> Any:
 
 
 def _comparison(operation: Callable[[Any, Any], Any]) -> Rule:
-    """A comparison of numbers with thresholds, on either side; where they are equal, which has no
-    probability, it is as good as another."""
+    """Return the rule that compares numbers with thresholds, on either side.
+
+    Equality has no probability, so it may count as either.
+    """
 
     def rule(left: Any, right: Any) -> Any:
         if not isinstance(left, Numbers | Affine) and not isinstance(right, Numbers | Affine):
@@ -320,7 +328,7 @@ def _comparison(operation: Callable[[Any, Any], Any]) -> Rule:
         else:
             numbers, thresholds, holds = right, left, operation(1, 0)
         _outcomes_alone(thresholds)
-        # Of NaN no comparison holds.
+        # No comparison with NaN holds.
         below = _below(
             numbers, torch.as_tensor(settled(thresholds)).nan_to_num(-_BEYOND if holds else _BEYOND)
         )
@@ -374,45 +382,47 @@ def _plus(left: Any, right: Any) -> Any:
         return _strictly(operator.add, Codes)(left, right)
     scores, plain = left if noise is right else right, _plain(noise)
     if isinstance(scores, Symbolic) or plain.dim() < 1 or plain.shape[-1] != 2:
-        raise NotEnumerable("it adds Gumbel noise to something else than the logits of all codes")
+        raise NotEnumerable("it adds Gumbel noise to something other than the logits of all codes")
     if not torch.equal(plain - plain[..., :1], _GUMBEL.expand_as(plain)):
-        raise NotEnumerable("it adds Gumbel noise to another token than it belongs to")
+        raise NotEnumerable("it adds a token's Gumbel noise to another token")
     result = scores.expand_as(plain).clone().as_subclass(Scores)
     result.numbers = plain[..., 0]
     return result
 
 
 def _minimum(values: Any, bound: Any) -> Any:
-    """A target of `sample` is below its bound but for rounding."""
+    """Return targets of `sample` unchanged: they exceed their bound by rounding only."""
     if not isinstance(values, Affine):
         return _strictly(min, Codes)(values, bound)
     return _unbounded(values, bound >= (values.scale - values.shift) * (1 - _ROUNDING))
 
 
 def _clamp_min(values: Any, bound: Any) -> Any:
-    """A target of `sample` within its block is not negative but for rounding."""
+    """Return targets of `sample` within a block unchanged: they are negative by rounding only."""
     if not isinstance(values, Affine):
         return NotImplemented
     return _unbounded(values, bound <= values.scale * _ROUNDING - values.shift)
 
 
 def _unbounded(values: Any, beyond: Any) -> Any:
-    """The values, where a bound is beyond all of them."""
+    """Return the values if a bound is beyond all of them."""
     if not torch.as_tensor(beyond).all():
         raise NotEnumerable("it bounds what it computed from random numbers")
     return values
 
 
 def _searchsorted(cumulative: Any, target: Any, **kwargs: Any) -> Any:
-    """Of targets [.., 1]; at a number that is equal to a sum, which has no probability, either side
-    is as good as the other."""
+    """Search for targets [.., 1].
+
+    A number equal to a sum has no probability, so either side will do.
+    """
     if isinstance(target, Numbers):
         target = _times(target, 1.0)
     if not isinstance(target, Affine) or target.shape[-1] != 1 or isinstance(cumulative, Symbolic):
         return NotImplemented
     bounds = (cumulative + target.shift) / target.scale
-    if ((bounds[..., -1] - 1).abs() > _ROUNDING).any():  # NaN where all is 0
-        raise NotEnumerable("it samples with a random number that ends before or behind the sum")
+    if ((bounds[..., -1] - 1).abs() > _ROUNDING).any():  # it is NaN if all are 0
+        raise NotEnumerable("it samples with a random number whose range is not that of the sum")
     return _wrap(Codes, _plain(_sampled(bounds, _plain(target)[..., 0]))[..., None])
 
 
@@ -421,12 +431,12 @@ def _truncated(values: Any) -> Any:
         return _plain(values).as_subclass(Codes) if isinstance(values, Flags) else values
     codes = int(values.scale) if values.scale.numel() == 1 else 0
     if codes < 1 or codes != float(values.scale) or values.shift.any():
-        raise NotEnumerable("it cuts numbers off that are no multiples of a random one")
+        raise NotEnumerable("it truncates numbers that are not multiples of a random one")
     return _sampled(torch.arange(1, codes + 1).double() / codes, _plain(values))
 
 
 def _sampled(cumulative: Tensor, numbers: Tensor) -> Any:
-    """The first of the cumulative sums [.., V] above each number [..]."""
+    """Choose the first of the cumulative sums [.., V] above each number [..]."""
     run = current()
     shares = (cumulative / cumulative[..., -1:]).nan_to_num(1.0).expand(*numbers.shape, -1)
     shares = shares.reshape(-1, shares.shape[-1])

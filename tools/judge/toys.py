@@ -17,8 +17,11 @@ from engine.settings import Sampling
 
 
 class ToyContext:
-    """`kept` are the permanent tokens: all that is committed but the newest, which is the next
-    window's root."""
+    """Context of a toy.
+
+    `kept` are the permanent tokens: all committed ones except the newest, which is the next
+    window's root.
+    """
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -41,13 +44,13 @@ class ToyContext:
 
 
 class ToyDrafter:
-    """Drafts from another toy's distribution, given the committed tokens."""
+    """Drafter with another toy's distribution, given the committed tokens."""
 
     def __init__(self, codes: int, seed: int) -> None:
         self.logits = _table(codes, seed)
 
     def extend(self, ctx: ToyContext, rows: Sequence[int], tokens: Tensor) -> Tensor:
-        assert ctx.kept is not None, "a drafter drafts behind a committed token"
+        assert ctx.kept is not None, "a drafter drafts after a committed token"
         ctx.drafted = [[*ctx.kept, int(tokens[-1])]]
         assert ctx.drafted[0][-len(tokens) :] == tokens.tolist(), (
             "the drafter reads what was committed"
@@ -70,8 +73,10 @@ class ToyDrafter:
 
 
 def _table(codes: int, seed: int) -> Tensor:
-    """Logits [codes + 1, codes + 1, codes] by the last two tokens; index `codes` stands for none,
-    or a forced one."""
+    """Return logits [codes + 1, codes + 1, codes] by the last two tokens.
+
+    Index `codes` stands for a missing token, or a forced one.
+    """
     generator = torch.Generator().manual_seed(seed)
     return 1.2 * torch.randn(codes + 1, codes + 1, codes, generator=generator)
 
@@ -82,8 +87,10 @@ def _state(tokens: Sequence[int], codes: int) -> tuple[int, int]:
 
 
 class Toy(ImageModel):
-    """A second-order Markov source over `codes` tokens on a grid; with `forced`, an end-of-line id
-    follows each row."""
+    """Second-order Markov source over `codes` tokens on a grid.
+
+    With `forced`, an end-of-line id follows each row.
+    """
 
     def __init__(
         self, grid: tuple[int, int] = (2, 2), codes: int = 3, *, forced: bool = False, seed: int = 0
@@ -144,11 +151,11 @@ class Toy(ImageModel):
         return kept / kept.sum()
 
     def conditional(self, plan: Plan, tokens: Sequence[int]) -> Tensor:
-        """Return p [V] of the position of a plan that these tokens stand before."""
+        """Return p [V] of a plan's position after these tokens."""
         return self.distribution(tokens)
 
     def joint_distribution(self, plan: Plan | None = None) -> dict[tuple[int, ...], float]:
-        """Every whole sequence of a plan, forced ids included, with its exact probability."""
+        """Return the exact probability of every whole sequence of a plan, forced ids included."""
         plan, probabilities = plan or self.plan, {}
         free = [i for i, token in enumerate(plan.forced) if token < 0]
         for codes in itertools.product(range(self.vocab_size), repeat=len(free)):
@@ -163,9 +170,15 @@ class Toy(ImageModel):
 
 
 class FrontsContext(ToyContext):
-    """Of several fronts. `there`: the permanent tokens by their slots; `window`: those of the last
-    window, with theirs. A row sees up to its slot: permanent tokens, roots, and drafts that it
-    follows. Its distribution depends on the last two of them."""
+    """Context of a plan with several fronts.
+
+    A row sees permanent tokens, roots, and the drafts that it follows, up to its slot. Its
+    distribution depends on the last two of them.
+
+    Attributes:
+        there: the permanent tokens by their slots.
+        window: the slots and tokens of the last window.
+    """
 
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan)
@@ -175,8 +188,8 @@ class FrontsContext(ToyContext):
     def read(
         self, tokens: list[int], targets: list[int], parents: Sequence[int] | None
     ) -> list[dict[int, int]]:
-        """What each row of the next window sees, by its slots."""
-        slots = [*self.plan.slots, self.plan.length + 1]  # padding stands behind all others
+        """Return what each row of the next window sees, by slot."""
+        slots = [*self.plan.slots, self.plan.length + 1]  # padding comes after all others
         self.window = [(slots[n] - 1, token) for n, token in zip(targets, tokens, strict=True)]
         parents = range(len(tokens)) if parents is None else parents
         roots = [row for row, parent in enumerate(parents) if row == parent]
@@ -196,8 +209,10 @@ class FrontsContext(ToyContext):
 
 
 class InfillToy(Toy):
-    """Each cell's distribution is an arbitrary function of which other cells hold which codes: the
-    joint distribution of a mask depends on the order in which its cells are filled in."""
+    """Model whose cells each have an arbitrary distribution given the codes of the other cells.
+
+    The joint distribution of a mask depends on the order in which its cells are filled in.
+    """
 
     fills_in = Fills.ANY
 
@@ -221,7 +236,7 @@ class InfillToy(Toy):
         return InfillContext(plan)
 
     def logits_of(self, plan: Plan, path: Sequence[int], target: int) -> Tensor:
-        """Of position `target` of a plan, given the tokens of the first positions."""
+        """Return the logits of a plan's position `target`, given the first positions' tokens."""
         if target >= plan.length:
             return torch.zeros(self.vocab_size)
         assert plan.infilling is not None
@@ -262,7 +277,7 @@ class InfillToy(Toy):
         return torch.softmax(self.logits_of(plan, tokens, len(tokens)).double(), -1)
 
     def logits_at(self, codes: Sequence[int], cell: int) -> Tensor:
-        """Of a cell, given the codes of all, MASKED where they are not known."""
+        """Return the logits of a cell, given the codes of all cells, MASKED if unknown."""
         index = 0
         for code in codes:
             index = index * (self.vocab_size + 1) + (self.vocab_size if code == MASKED else code)
@@ -270,7 +285,7 @@ class InfillToy(Toy):
 
 
 class InfillContext(ToyContext):
-    """`done`: how many rows are permanent."""
+    """Context of an infilling; `done` is the number of permanent rows."""
 
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan)
@@ -278,12 +293,12 @@ class InfillContext(ToyContext):
 
     def keep(self, rows: Sequence[int], frontier: int | None = None) -> None:
         self.done += len(rows)
-        if self.done < self.plan.length:  # else nothing reads these rows
+        if self.done < self.plan.length:  # otherwise nothing reads these rows
             super().keep(rows, frontier)
 
 
 def infilling(mask: Sequence[bool], order: str, codes: int, seed: int = 0) -> Infilling:
-    """An infilling whose known cells hold arbitrary codes."""
+    """Return an infilling whose known cells hold arbitrary codes."""
     generator = torch.Generator().manual_seed(seed)
     known = torch.randint(codes, (len(mask),), generator=generator).tolist()
     return Infilling.of_mask(known, mask, order)

@@ -1,8 +1,8 @@
-"""Test vectors of speculative verification for other engines: docs/vectors.json, which
-docs/vectors.md describes. `python -m tools.judge.vectors docs` writes it and its schema there.
+"""Test vectors of speculative verification for other engines: docs/vectors.json.
 
-What is expected is what SJD's verification does, in float64, and its distributions come from every
-outcome of its random numbers. Shapes: H drafts, V codes.
+docs/vectors.md describes them. `python -m tools.judge.vectors docs` writes the file and its
+schema there. The expected values are those of SJD's verification in float64; the distributions
+cover every outcome of its random numbers. Shapes: H drafts, V codes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Row = list[float]
 
 
 class Source(BaseModel):
-    """A vector that others published, in their own test."""
+    """A vector that others published in their own test."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -80,27 +80,30 @@ class Case(BaseModel):
 
     @model_validator(mode="after")
     def _shapes(self) -> Case:
-        """Raises ValueError where the fields do not fit together."""
+        """Raise ValueError if the fields do not fit together."""
         H, V = len(self.drafts), len(self.p[0])
         fit = len(self.p) == H + 1 and len(self.q) == len(self.uniforms) == H
         fit &= len(self.acceptance) == H and len(self.next) == V and 0 <= self.accepted <= H
         fit &= all(len(row) == V and min(row) >= 0 for row in [*self.p, *self.q])
         if not fit:
-            raise ValueError("the shapes do not fit")
+            raise ValueError("the fields' shapes do not fit together")
         if not all(q[x] > 0 for q, x in zip(self.q, self.drafts, strict=True)):
             raise ValueError("a draft with q = 0 is never drawn")
         if not all(0 <= u < 1 for u in self.uniforms):
-            raise ValueError("a uniform number is in [0, 1)")
+            raise ValueError("a uniform number must be in [0, 1)")
         whole = all(abs(sum(row) - 1) < SUM for row in [*self.p, *self.q])
         given = self.accepted_distribution is not None, self.first_token is not None
         if given != (whole, whole):
-            raise ValueError("a case has its two distributions exactly where its rows sum to 1")
+            raise ValueError("a case has its two distributions if and only if its rows sum to 1")
         return self
 
 
 class Vectors(BaseModel):
-    """Test vectors of speculative verification: given distributions, drafts and uniform numbers,
-    what a lossless rule accepts and what it draws the next token from."""
+    """Test vectors of speculative verification.
+
+    They give distributions, drafts and uniform numbers, and say what a lossless rule accepts
+    and from which distribution it draws the next token.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -111,7 +114,7 @@ class Vectors(BaseModel):
 
 
 class ChosenTests(SymbolicNoise):
-    """Verification's tests by given uniforms [H]; every other number by all its outcomes."""
+    """Noise with given uniforms [H] for the tests; every other number has all its outcomes."""
 
     def __init__(self, uniforms: Sequence[float]) -> None:
         super().__init__()
@@ -131,7 +134,7 @@ def sjd(rule: Rule, codes: int) -> SJD:
 def _verification(
     rule: Rule, p: Tensor, q: Tensor, drafts: Sequence[int], noise: Callable[[], SymbolicNoise]
 ) -> Callable[[], Verification]:
-    """A run for `outcomes`."""
+    """Return a run for `outcomes`."""
     decoder, window = sjd(rule, p.shape[-1]), window_of(torch.tensor(drafts), q)
 
     def run() -> Verification:
@@ -146,8 +149,11 @@ def _verification(
 def next_distribution(
     rule: Rule, p: Tensor, q: Tensor, drafts: Sequence[int], uniforms: Sequence[float]
 ) -> tuple[int, Tensor]:
-    """How many drafts are accepted at these uniforms, and the distribution [V] of the next token
-    over all outcomes of the number that draws it; p [H + 1, V], q [H, V]."""
+    """Return how many drafts are accepted at these uniforms, and the next token's distribution [V].
+
+    The distribution covers all outcomes of the number that draws the token; p [H + 1, V], q [H,
+    V].
+    """
     counts, following = set[int](), torch.zeros(p.shape[-1])
     run = _verification(rule, p, q, drafts, lambda: ChosenTests(uniforms))
     for choices, verification in outcomes(run, {}):
@@ -160,9 +166,11 @@ def next_distribution(
 
 
 def outcome_distributions(rule: Rule, p: Tensor, q: Tensor) -> tuple[Tensor, Tensor]:
-    """Over drafts from q [H, V] and all numbers of the verification: the probability that k drafts
-    are accepted [H + 1], and that of every sequence [V, .., V] of H + 1 tokens, where p [H + 1, V]
-    continues what is committed."""
+    """Return the probabilities that k drafts are accepted [H + 1], and of all sequences.
+
+    They cover all drafts from q [H, V] and all numbers of the verification. A sequence [V, ..,
+    V] has H + 1 tokens: the committed ones, continued by p [H + 1, V].
+    """
     H, V = q.shape
     counts, sequences = torch.zeros(H + 1), torch.zeros([V] * (H + 1))
     for drafts in itertools.product(*(row.nonzero()[:, 0].tolist() for row in q)):
@@ -174,7 +182,7 @@ def outcome_distributions(rule: Rule, p: Tensor, q: Tensor) -> tuple[Tensor, Ten
             rest = torch.ones(())
             for row in p[count:]:
                 rest = rest[..., None] * row
-            weight = chance * choices.weight  # of all that was read above
+            weight = chance * choices.weight  # computed last: reading narrows the choices
             counts[count - 1] += weight
             sequences[committed] += weight * rest
     return counts, sequences
@@ -189,7 +197,7 @@ def case(
     uniforms: list[float],
     source: Source | None = None,
 ) -> Case:
-    """With what the engine expects."""
+    """Return a case with the engine's expected values."""
     with exactly():
         rows, draft_rows = torch.tensor(p), torch.tensor(q)
         numbers = [[u, 0.5, 0.5] for u in [*uniforms, 0.5]]
@@ -238,7 +246,7 @@ ABOVE = 0.30000000000000004
 
 
 def own_cases() -> list[Case]:
-    """This repository's own."""
+    """Return this repository's own cases."""
     even = [[0.25, 0.75], [0.5, 0.5]]
     halves = [[0.5, 0.5]]
     topk_p, topk_q = [[0.5, 0.3, 0.2, 0.0], BONUS], [[0.0, 0.25, 0.5, 0.25]]
@@ -306,7 +314,7 @@ MOCKED = "The bonus row is ours: their bonus is the id 100."
 
 
 def published_cases() -> list[Case]:
-    """Others', of whose tests the probabilities, drafts and what is expected are explicit."""
+    """Return the cases of others' tests that state probabilities, drafts and what is expected."""
 
     def source(url: str, test: str, output: list[int] | None, *notes: str) -> Source:
         return Source(url=url, test=test, output=output, note=" ".join(notes))
@@ -445,7 +453,7 @@ def make_vectors() -> Vectors:
 
 
 def to_json(vectors: Vectors) -> str:
-    """A field a line."""
+    """Return the file's text, with one field per line."""
     head = vectors.model_dump(exclude={"cases"})
     lines = [f'  "{name}": {json.dumps(value)},' for name, value in head.items()]
     cases = []
@@ -456,7 +464,7 @@ def to_json(vectors: Vectors) -> str:
 
 
 def to_schema() -> str:
-    """The file's JSON Schema."""
+    """Return the file's JSON Schema."""
     return json.dumps(Vectors.model_json_schema(), indent=2) + "\n"
 
 

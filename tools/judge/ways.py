@@ -15,12 +15,17 @@ from tools.judge.choices import Key
 from tools.judge.enumeration import Node, StepOutcome, Walk, walked
 from tools.judge.symbolic import settled
 
-DIGITS = 12  # that are kept of a number: the others are rounding
+DIGITS = 12  # digits of a number that are kept; the others are rounding
 
 
 class _Path(NamedTuple):
-    """How a node was come to: the status with which the token in question was committed ("": not
-    yet), the chance of the likeliest way there, and its passes."""
+    """How a node was reached.
+
+    Attributes:
+        status: the status with which the token in question was committed; "" if it was not yet.
+        chance: the chance of the likeliest way.
+        passes: the passes of that way.
+    """
 
     status: str
     chance: float
@@ -28,7 +33,10 @@ class _Path(NamedTuple):
 
 
 def ways_to(decoder: WindowDecoder, sequence: Sequence[int], position: int) -> tuple[Way, ...]:
-    """By the status with which the token at `position` was committed, the likeliest first."""
+    """Return a way for each status that the token at `position` was committed with.
+
+    The likeliest comes first.
+    """
     following = _Following(decoder, tuple(sequence), position)
     walked(following)
     ways = sorted(following.ways.values(), key=lambda way: -way[0])
@@ -39,8 +47,10 @@ def ways_to(decoder: WindowDecoder, sequence: Sequence[int], position: int) -> t
 
 
 class _Following(Walk):
-    """Goes on behind the outcomes that lead to a sequence alone. `ways`: by status, the chance of
-    all and the likeliest."""
+    """A walk along the outcomes that lead to a sequence.
+
+    `ways` has, for each status, the chance of all ways and the likeliest one.
+    """
 
     def __init__(self, decoder: WindowDecoder, sequence: tuple[int, ...], position: int) -> None:
         super().__init__(decoder)

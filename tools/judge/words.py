@@ -27,7 +27,7 @@ _HEADS = {
 
 
 def in_words(verdict: Verdict) -> str:
-    """The whole verdict, in lines of at most 100 characters."""
+    """Return the whole verdict, in lines of at most 100 characters."""
     return "\n".join(map(_folded, _lines(verdict)))
 
 
@@ -86,7 +86,7 @@ def _lines(verdict: Verdict) -> Iterator[str]:
 
 
 def _samples(samples: Samples) -> Iterator[str]:
-    """What was sampled, and how strong that is."""
+    """Yield what was sampled, and how strong that is."""
     models = list(dict.fromkeys(each.model for each in samples.models))
     settings = {settings_in_words(each.settings) for each in samples.models}
     yield (
@@ -103,7 +103,7 @@ def _samples(samples: Samples) -> Iterator[str]:
 
 
 def _coverage(coverage: Coverage) -> Iterator[str]:
-    """What was reached, and by which layer alone."""
+    """Yield what was reached, and by which layer alone."""
     proved, drawn = coverage.enumerated, coverage.sampled
     if proved.passes:
         yield (
@@ -120,7 +120,7 @@ def _coverage(coverage: Coverage) -> Iterator[str]:
 
 
 def _sound_settings(cases: tuple[CaseVerdict, ...]) -> Iterator[str]:
-    """Those with which no model differs."""
+    """Yield the settings with which no model differs."""
     worst = dict[str, float]()
     for each in cases:
         name = settings_in_words(each.settings)
@@ -131,7 +131,7 @@ def _sound_settings(cases: tuple[CaseVerdict, ...]) -> Iterator[str]:
 
 
 def counterexample_lines(example: Counterexample) -> Iterator[str]:
-    """The smallest case and the passes that lead there."""
+    """Yield the smallest case and the passes that lead there."""
     yield f"Smallest counterexample: {example.model}; {settings_in_words(example.settings)}."
     behind = f"Behind {list(example.prefix)} the" if example.prefix else "The"
     yield (
@@ -177,5 +177,5 @@ def _row(values: tuple[float, ...]) -> str:
 
 
 def _number(value: float) -> str:
-    """Four decimals, without the zeros at the end."""
+    """Return four decimals, without zeros at the end."""
     return f"{value:.4f}".rstrip("0").rstrip(".")

@@ -1,4 +1,4 @@
-"""Processes that enumerate and sample, a model each."""
+"""Processes that enumerate and sample, one model each."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Work = Callable[[Callable[..., Any], Sequence[Any]], Iterable[Any]]  # results i
 
 @contextmanager
 def workers(kind: type[Decoder], every: Sequence[Settings], processes: int) -> Iterator[Work]:
-    """A `map` over processes; at the end what none has begun is left out."""
+    """Yield a `map` over processes; tasks that have not begun at the end are dropped."""
     if processes == 1:
         _begin(kind, every)
         yield map
         return
-    # Forked, for a class that only this process has loaded.
+    # Forked, because only this process has loaded the class.
     context = get_context("fork")
     pool = ProcessPoolExecutor(processes, context, _begin_worker, (kind, every))
     try:
@@ -42,7 +42,7 @@ def _begin(kind: type[Decoder], every: Sequence[Settings]) -> None:
 
 
 def _begin_worker(kind: type[Decoder], every: Sequence[Settings]) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that forked them ends them
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that forked this one ends it
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    torch.set_num_threads(1)  # threads of before the fork are not there
+    torch.set_num_threads(1)  # threads from before the fork do not exist here
     _begin(kind, every)

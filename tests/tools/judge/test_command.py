@@ -129,7 +129,7 @@ def test_each_decoder_of_a_file_is_judged(judge: Judge, tmp_path: Path, capsys: 
         ("rule.py", "x = 1\n", "defines no class of Decoder"),
         ("rule.py", "1 / 0\n", "line 1: ZeroDivisionError"),
         ("jet", None, "there is no decoder 'jet'"),
-        ("rule.txt", "", "name a file that ends with .py"),
+        ("rule.txt", "", "give a file that ends with .py"),
     ],
 )
 def test_what_cannot_be_judged_ends_with_a_sentence(

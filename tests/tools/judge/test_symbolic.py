@@ -135,12 +135,12 @@ OPEN: dict[str, tuple[Test, str]] = {
     "a negative multiple": (lambda u, p, q: u * -q > -p, "multiplies .* by a negative one"),
     "a bounded multiple": (lambda u, p, q: (u * q).clamp_max(0.2) < p, "bounds what it computed"),
     "a raised multiple": (lambda u, p, q: (u * q).clamp_min(0.2) < p, "bounds what it computed"),
-    "a part of a multiple": (lambda u, p, q: (u * q)[:1] < p, "takes apart"),
-    "fractions cut off": (lambda u, p, q: (u * 2.5).long() < 1, "cuts numbers off"),
-    "a shift cut off": (lambda u, p, q: (u * 3 - 1).long() < 1, "cuts numbers off"),
+    "a part of a multiple": (lambda u, p, q: (u * q)[:1] < p, "takes part of"),
+    "fractions cut off": (lambda u, p, q: (u * 2.5).long() < 1, "truncates numbers"),
+    "a shift cut off": (lambda u, p, q: (u * 3 - 1).long() < 1, "truncates numbers"),
     "a sum that ends early": (
         lambda u, p, q: torch.searchsorted(torch.tensor([0.1, 0.2]), u[:, None])[:, 0] < 1,
-        "ends before or behind the sum",
+        "whose range is not that of the sum",
     ),
 }
 
@@ -235,7 +235,7 @@ class InItsTensor(Rule):
 @pytest.mark.parametrize("kind", [OnItself, InItsList, InItsObject, InItsClass, InItsTensor])
 def test_what_it_keeps_on_itself_is_not_enumerated(kind: type[Rule]) -> None:
     name = "newest" if kind is OnItself else "passes"
-    with pytest.raises(NotEnumerable, match=rf"keeps {name}.* from pass to pass beside the state"):
+    with pytest.raises(NotEnumerable, match=rf"keeps {name}.* from pass to pass outside the state"):
         joint_of(kind)
 
 
