@@ -1,19 +1,19 @@
-"""The bench: every lane over several prompts and seeds, raced on one machine in one run, as
-figures.
+"""The bench: races every lane over several prompts and seeds on one machine, for figures.
 
 `photo-finish bench` prints a card for people and, last, one line of JSON. Speed-ups are ratios
-within this run: the lanes take turns, so a slow moment of the machine falls on all of them.
+within one run: the lanes take turns, so a slow moment of the machine affects all of them.
 Intervals are 95% (Student's t over the races).
 
-`--prompt TEXT --seed 7 --seeds 5` races one prompt from seeds 7 to 11. Lanes of one decoder with
-other values of a knob, `--lanes sjd:window=16,sjd:window=32`, are a sweep.
+`--prompt TEXT --seed 7 --seeds 5` races one prompt from seeds 7 to 11. Lanes of one decoder
+with different values of a knob, `--lanes sjd:window=16,sjd:window=32`, are a sweep.
 
-`--infill` fills in parts of pictures instead: tools/bench/infill.py says what. `--peer generate`
-runs transformers' own `generate` beside vanilla AR: tools/bench/peer.py. `--grids 24,48,90` draws
-on large grids with random weights: tools/bench/grids.py.
+`--infill` fills in parts of pictures instead: see tools/bench/infill.py. `--peer generate` runs
+transformers' own `generate` beside vanilla AR: see tools/bench/peer.py. `--grids 24,48,90`
+draws on large grids with random weights: see tools/bench/grids.py.
 
-`--model janus-pro-1b --random-weights` times a public model where its weights are not: passes cost
-what they cost, but how many a lane needs, and with it every speed-up, is a matter of the weights.
+`--model janus-pro-1b --random-weights` times a public model on a machine without its weights. A
+pass costs the same, but the number of passes of a lane depends on the weights, and with it
+every speed-up.
 """
 
 from __future__ import annotations
@@ -56,8 +56,14 @@ PROMPTS = (
 
 @dataclass(slots=True)
 class LaneRun:
-    """A lane's stats over a race, its mean shift, and the seconds of its turns, what it is not
-    charged for and the making of its rows among them."""
+    """A lane's results of one race.
+
+    Attributes:
+        stats: its stats.
+        shift: its mean shift.
+        waited: the seconds of its turns, with what it is not charged for, such as making its
+            rows.
+    """
 
     stats: LaneStats = field(default_factory=LaneStats)
     shift: float | None = None
@@ -65,7 +71,7 @@ class LaneRun:
 
 
 def race(model: ImageModel, request: RaceRequest) -> list[LaneRun]:
-    """Runs one race to its end. Raises RuntimeError if a lane fails."""
+    """Run one race to its end. Raises RuntimeError if a lane fails."""
     runs = [LaneRun() for _ in request.lanes]
     begin = time.perf_counter()
     for frame in Race(model, request):
@@ -77,14 +83,14 @@ def race(model: ImageModel, request: RaceRequest) -> list[LaneRun]:
         run.waited += time.perf_counter() - begin
         begin = time.perf_counter()
     for run in runs:
-        run.shift = run.stats.mean_shift()  # which makes the rows
+        run.shift = run.stats.mean_shift()  # makes the rows
         run.waited += time.perf_counter() - begin
         begin = time.perf_counter()
     return runs
 
 
 def figures(lane: Sequence[LaneRun], baseline: Sequence[LaneRun] | None) -> dict[str, Any]:
-    """One lane's figures over its races; `baseline` are vanilla AR's in the same races."""
+    """Return one lane's figures over its races; `baseline` are vanilla AR's in the same races."""
     runs = [run.stats for run in lane]
     steps = [len(run.lengths) for run in runs]
 
@@ -110,7 +116,7 @@ def figures(lane: Sequence[LaneRun], baseline: Sequence[LaneRun] | None) -> dict
         "not_charged": mean([run.waited / run.stats.seconds.total - 1 for run in lane]),
     }
     shifts = [run.shift for run in lane if run.shift is not None]
-    result["shift"] = mean(shifts) if shifts else None  # of lanes that test drafts
+    result["shift"] = mean(shifts) if shifts else None  # None for lanes that test no drafts
     if baseline:
         pairs = [(ar.stats.seconds, run.seconds) for ar, run in zip(baseline, runs, strict=True)]
         result["speed_up"] = mean([ar.total / own.total for ar, own in pairs])
@@ -118,7 +124,7 @@ def figures(lane: Sequence[LaneRun], baseline: Sequence[LaneRun] | None) -> dict
 
 
 def card(result: dict[str, Any]) -> str:
-    """The figures as a table in Markdown."""
+    """Return the figures as a table in Markdown."""
     rows = [
         (
             f"{result['model']}{' with random weights' * result['random_weights']}, "
@@ -170,13 +176,15 @@ def add_bench_command(parser: argparse.ArgumentParser) -> None:
 
 
 def run_bench(args: argparse.Namespace) -> None:
-    """Prints a card and one line of JSON. Exits with 2 for arguments that cannot be raced. Raises
-    RuntimeError if a lane fails."""
+    """Print a card and one line of JSON.
+
+    Exits with 2 for arguments that cannot be raced. Raises RuntimeError if a lane fails.
+    """
     parser: argparse.ArgumentParser = args.parser
     if not 1 <= args.prompts <= len(PROMPTS) or args.seeds < 1:
-        parser.error(f"1 to {len(PROMPTS)} prompts, and at least one seed")
+        parser.error(f"--prompts must be 1 to {len(PROMPTS)}, and --seeds at least 1")
     if (args.prompt is not None or args.seed) and (args.infill or args.peer or args.grids):
-        parser.error("--prompt and --seed are of races: leave out --infill, --peer and --grids")
+        parser.error("--prompt and --seed are for races: leave out --infill, --peer and --grids")
     if args.peer:
         run_peer(args)
         return
@@ -205,7 +213,7 @@ def run_bench(args: argparse.Namespace) -> None:
         ]
     except SettingError as error:
         parser.error(str(error))
-    race(model, replace(requests[0], seed=1000))  # warms caches and allocators up; not counted
+    race(model, replace(requests[0], seed=1000))  # warms up caches and allocators; not counted
     runs: list[list[LaneRun]] = []
     interrupt: KeyboardInterrupt | None = None
     try:
@@ -216,7 +224,7 @@ def run_bench(args: argparse.Namespace) -> None:
     except KeyboardInterrupt as error:
         if not runs:
             raise
-        interrupt = error  # once the figures of the races that are over are printed
+        interrupt = error  # raised once the figures of the finished races are printed
     by_lane = list(zip(*runs, strict=True))
     ar = by_lane[names.index("ar")] if "ar" in names else None
     result = {
@@ -240,7 +248,7 @@ def run_bench(args: argparse.Namespace) -> None:
 def infill_report(
     model: ImageModel, names: list[str], lanes: list[Lane], args: argparse.Namespace
 ) -> None:
-    """Prints the figures of infillings, as a card and one line of JSON."""
+    """Print the figures of infillings, as a card and one line of JSON."""
     runs = bench_infill.run(model, names, lanes, PROMPTS[: args.prompts], args.seeds)
     result = {
         "model": model.name,
@@ -263,12 +271,12 @@ def infill_report(
 
 
 def run_grids(args: argparse.Namespace) -> None:
-    """Prints what lanes take on large grids, as a card and one line of JSON."""
+    """Print what lanes take on large grids, as a card and one line of JSON."""
     parser: argparse.ArgumentParser = args.parser
     names = args.lanes.split(",") if args.lanes else list(bench_grids.LANES)
     sides = [int(side) if side.isdecimal() else 0 for side in args.grids.split(",")]
     if not all(2 <= side <= MAX_SIDE for side in sides):
-        parser.error(f"a grid's side is a whole number from 2 to {MAX_SIDE}")
+        parser.error(f"a grid's side must be a whole number from 2 to {MAX_SIDE}")
     try:
         for name in names:
             parse_lane(name)
@@ -283,13 +291,12 @@ def run_grids(args: argparse.Namespace) -> None:
 
 
 def run_peer(args: argparse.Namespace) -> None:
-    """Prints what transformers' `generate` takes beside vanilla AR, as a card and one line of
-    JSON."""
+    """Print what `generate` takes beside vanilla AR, as a card and one line of JSON."""
     parser: argparse.ArgumentParser = args.parser
     if args.infill or args.lanes or args.guided_tokens:
         parser.error(
-            "--peer generate draws whole pictures beside vanilla AR with every token guided: leave"
-            " out --infill, --lanes and --guided-tokens"
+            "--peer generate draws whole pictures with every token guided, beside vanilla AR only:"
+            " leave out --infill, --lanes and --guided-tokens"
         )
     try:
         bench_peer.require_peer(args.model)

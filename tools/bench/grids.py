@@ -1,10 +1,11 @@
-"""The bench of large grids, `photo-finish bench --grids 24,48,90`: what rows of a picture at
-once save there, in passes, and what a pass of theirs costs.
+"""The bench of large grids, `photo-finish bench --grids 24,48,90`.
 
-The network is LlamaGen's class with six narrow layers and random weights, so that grids of any size
-take seconds. Its distributions are made about as uneven as a trained model's by a low temperature,
-but depend on their context as random weights do: passes are not a public model's, and how they grow
-with the grid, how many rows a pass reads and what it costs are what is measured.
+It measures how many passes are saved by drawing several rows of a picture at once, and what
+such a pass costs. The network is LlamaGen's class with six narrow layers and random weights, so
+that grids of any size take seconds. A low temperature makes its distributions about as uneven
+as a trained model's. But they depend on their context as random weights do, so a public model
+has other numbers of passes. What is measured is how passes grow with the grid, how many rows a
+pass reads, and its cost.
 """
 
 from __future__ import annotations
@@ -30,13 +31,19 @@ LANES = ("ar", "scd", "zipar:s=8", "zipar", "rows:c=16", "rows:c=8", "rows")
 CODES, WIDTH, LAYERS = 1024, 256, 6
 TEMPERATURE = 0.15
 _CPU = torch.device("cpu")
-FEW = 64  # passes of vanilla AR, of which one takes as long as any other
+FEW = 64  # passes of vanilla AR, which all take about the same time
 
 
 @dataclass(frozen=True, slots=True)
 class GridRun:
-    """One picture of one lane: forward passes, window rows a pass, milliseconds of a forward pass,
-    and the mean price of a token, where the lane knows it."""
+    """One picture of one lane.
+
+    Attributes:
+        passes: forward passes.
+        rows: window rows per pass.
+        milliseconds: the mean time of a forward pass.
+        shift: the mean price of a token; None if the lane does not know it.
+    """
 
     passes: int
     rows: float
@@ -47,7 +54,7 @@ class GridRun:
 def random_model(
     side: int, device: torch.device = _CPU, dtype: torch.dtype = torch.float32
 ) -> LlamaGenModel:
-    """A narrow LlamaGen of side x side tokens, the same weights at every call."""
+    """Return a narrow LlamaGen of side x side tokens, with the same weights at every call."""
     gpt = LlamaConfig(
         vocab_size=CODES,
         hidden_size=WIDTH,
@@ -87,7 +94,7 @@ def random_model(
 
 @torch.inference_mode()
 def run_lane(model: ImageModel, name: str, seed: int) -> GridRun:
-    """Draws one picture; of vanilla AR, whose passes are as many as the tokens, a part."""
+    """Draw one picture; of vanilla AR only a part, since it makes one pass per token."""
     lane, stats, rows = parse_lane(name), LaneStats(), 0
     decoder = DECODERS[lane.decoder](model, lane.settings, model.sampling)
     for step in decoder.steps("red apple on sky clouds", seed):
@@ -103,7 +110,11 @@ def run_lane(model: ImageModel, name: str, seed: int) -> GridRun:
 def run(
     sides: Sequence[int], names: Sequence[str], report: Callable[[str], None]
 ) -> dict[str, dict[str, dict[str, Any]]]:
-    """The runs of each lane on each grid, as `GridRun`'s fields; `report` gets each one's name."""
+    """Run each lane on each grid; `report` gets each run's name.
+
+    Returns:
+        `GridRun`'s fields by grid and lane.
+    """
     found: dict[str, dict[str, dict[str, Any]]] = {}
     for side in sides:
         model, grid = random_model(side), f"{side} x {side}"
@@ -115,7 +126,7 @@ def run(
 
 
 def card(heading: str, found: dict[str, dict[str, dict[str, Any]]]) -> str:
-    """The figures as a table in Markdown."""
+    """Return the figures as a table in Markdown."""
     lines = [
         heading,
         "",

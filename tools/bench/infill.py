@@ -1,9 +1,11 @@
-"""The bench of infillings, `photo-finish bench --infill`: passes, seconds, entropy and joint
-log-likelihood of each lane by share masked and by order, as in Tables 1 and 5 of the ASSD paper.
+"""The bench of infillings, `photo-finish bench --infill`.
 
-Each race fills in scattered cells, or a box, of a picture that vanilla AR drew for the prompt. The
-log-likelihood is the model's own of what was filled in, in the race's order, with guidance and
-temperature but without top-k and top-p: vanilla AR's is what a lossless lane's must be.
+It has passes, seconds, entropy and joint log-likelihood of each lane, by share masked and by
+order, as in Tables 1 and 5 of the ASSD paper.
+
+Each race fills in scattered cells, or a box, of a picture that vanilla AR drew for the prompt.
+The log-likelihood of what was filled in is the model's own, in the race's order, with guidance
+and temperature but without top-k and top-p. A lossless lane's must be that of vanilla AR.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ Runs = dict[tuple[str, float, str, str], list[dict[str, float]]]  # mask, share,
 
 
 def draw_mask(kind: str, share: float, grid: tuple[int, int], seed: int) -> np.ndarray:
-    """A mask of about `share` of a grid's cells, in raster order."""
+    """Return a mask of about `share` of a grid's cells, in raster order."""
     rng, (height, width) = np.random.default_rng(seed), grid
     if kind == "scattered":
         mask, count = np.zeros(height * width, bool), max(1, round(share * height * width))
@@ -61,14 +63,14 @@ def draw_mask(kind: str, share: float, grid: tuple[int, int], seed: int) -> np.n
 def log_likelihood(
     model: ImageModel, plan: Plan, prompt: str, sampling: Sampling, tokens: Sequence[int]
 ) -> float:
-    """log p of all tokens of an infilling, nats."""
+    """Return log p of all tokens of an infilling, in nats."""
     filled = torch.tensor(tokens, device=model.device)
     logits = teacher_forced(model, plan, prompt, sampling, filled) / sampling.temperature
     return float(gather(logits.double().log_softmax(-1), filled).sum())
 
 
 def entropy(tokens: Sequence[int]) -> float:
-    """Shannon entropy, nats, of how often each code occurs."""
+    """Return the Shannon entropy, in nats, of how often each code occurs."""
     shares = np.array(list(Counter(tokens).values())) / len(tokens)
     return float(-(shares * np.log(shares)).sum())
 
@@ -76,7 +78,7 @@ def entropy(tokens: Sequence[int]) -> float:
 def fill(
     model: ImageModel, lanes: Sequence[Lane], prompt: str, seed: int, infilling: Infilling
 ) -> list[dict[str, float]]:
-    """Figures of each lane in one race. Raises RuntimeError if a lane fails."""
+    """Return the figures of each lane in one race. Raises RuntimeError if a lane fails."""
     request = RaceRequest(prompt, seed, tuple(lanes), model.sampling, model.name, infilling)
     race = Race(model, request)
     stats = [LaneStats() for _ in lanes]
@@ -110,7 +112,7 @@ def run(
     prompts: Sequence[str],
     seeds: int,
 ) -> Runs:
-    """Figures of every race. The same picture, mask and noise seed for both orders."""
+    """Return the figures of every race; both orders have the same picture, mask and noise seed."""
     found: Runs = {}
     for number, prompt in enumerate(prompts):
         for seed in range(seeds):
@@ -133,8 +135,11 @@ def run(
 
 
 def card(heading: str, runs: Runs, titles: dict[str, str]) -> str:
-    """The figures as two tables in Markdown, both kinds of mask together: passes a token by order
-    and share, and at the largest share entropy, log p and seconds."""
+    """Return the figures as two tables in Markdown, over both kinds of mask.
+
+    They are passes per token by order and share; and entropy, log p and seconds at the largest
+    share.
+    """
 
     def cell(name: str, share: float, order: str, what: str) -> str:
         f = mean([fill[what] for kind in MASKS for fill in runs[kind, share, order, name]])

@@ -1,12 +1,13 @@
-"""The bench of a peer, `photo-finish bench --peer generate`: vanilla AR beside transformers'
-own `generate` over the same weights, prompts and sampling, by turns in one process.
+"""The bench of a peer, `photo-finish bench --peer generate`.
 
-transformers runs the modules that it loaded, their weights laid out as it loaded them: what a
-LeanBody fused for a processor it would run a tenth faster than as it does by itself. `generate`
-draws its tokens by torch.multinomial: other pictures of the same distribution, with as many tokens.
+Vanilla AR runs beside transformers' own `generate` over the same weights, prompts and sampling,
+by turns in one process. transformers runs its modules with the weights laid out as it loaded
+them; with those that a LeanBody fuses for a processor it would be a tenth faster. `generate`
+draws its tokens by torch.multinomial: other pictures of the same distribution, with as many
+tokens.
 
-Vanilla AR's seconds are counted twice: *charged* by its clock, and *waited* for, which is all that
-passes from the prompt to the last token, what a step records included.
+Vanilla AR's seconds are counted twice: *charged* by its clock, and *waited* for, which is all
+the time from the prompt to the last token, including what a step records.
 """
 
 from __future__ import annotations
@@ -45,19 +46,19 @@ from engine.trace import LaneStats
 
 
 class CacheKind(Enum):
-    """transformers' cache classes, by the names that its `cache_implementation` has for them."""
+    """transformers' cache classes, by their names in its `cache_implementation`."""
 
     DYNAMIC = "dynamic"
     STATIC = "static"
 
 
-# Tokens [length] of a picture of the prompt, forced ones included.
+# Draws a picture of the prompt; returns its tokens [length], forced ones included.
 Generate = Callable[[str, CacheKind], Tensor]
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """Seconds of one picture of each contestant, all of one prompt and seed."""
+    """Seconds of one picture of each contestant, for the same prompt and seed."""
 
     charged: float
     waited: float
@@ -65,29 +66,31 @@ class Round:
 
 
 def require_peer(name: str) -> None:
-    """Raises ModelError where transformers generates no pictures with this model."""
+    """Raise ModelError if transformers generates no pictures with this model."""
     card = CARDS[name]
     if card.family not in PEERS:
         titles = ", ".join(card.title for card in CARDS.values() if card.family in PEERS)
         raise ModelError(
-            f"transformers' generate draws no pictures with {card.title}: there is no peer to run"
-            f" beside vanilla AR, as there is for {titles}."
+            f"transformers' generate draws no pictures with {card.title}, so vanilla AR has no peer"
+            f" there. Choose one of {titles}."
         )
 
 
 def peer_of(model: ImageModel, sampling: Sampling, tokens: int | None = None) -> Generate:
-    """transformers' own `generate` over the weights of a model that `require_peer` accepts, to draw
-    so many `tokens`, by default a whole picture's. On a processor it holds the body's weights once
-    more, as transformers lays them out."""
+    """Return transformers' own `generate` over a model that `require_peer` accepts.
+
+    It draws `tokens` tokens, by default a whole picture. On a processor it holds the body's
+    weights once more, as transformers lays them out.
+    """
     assert isinstance(model, BodyModel), "every family's model is one"
-    _ = model.lean  # which lays the weights out for itself when it is first asked for
+    _ = model.lean  # lays out the weights for itself when it is first read
     for parameter in model.body.parameters():
-        parameter.data = parameter.data.contiguous()  # on a GPU it is
+        parameter.data = parameter.data.contiguous()  # on a GPU it is already
     return PEERS[CARDS[model.name].family](model, sampling, tokens or model.plan.length)
 
 
 def options(tokens: int, sampling: Sampling, cache: CacheKind) -> dict[str, Any]:
-    """What a GenerationConfig has of a model's sampling, to draw so many tokens."""
+    """Return a GenerationConfig's options for a model's sampling and a number of tokens."""
     return {
         "do_sample": True,
         "temperature": sampling.temperature,
@@ -101,9 +104,12 @@ def options(tokens: int, sampling: Sampling, cache: CacheKind) -> dict[str, Any]
 
 
 class GuidedLlama(LlamaForCausalLM):
-    """The embedded model's target as `generate` calls it, with guidance in one batch: one sequence
-    of ids outside, its conditional and its unconditional row inside. The first call has the
-    prompt's ids, which stand for its rows alone; the others have one code each."""
+    """The embedded model's target as `generate` calls it, with guidance in one batch.
+
+    Outside it is one sequence of ids; inside it has a conditional and an unconditional row. The
+    first call has the prompt's ids, which only stand for its rows; each later call has one
+    code.
+    """
 
     prompt: Prompt
 
@@ -120,7 +126,7 @@ class GuidedLlama(LlamaForCausalLM):
         attention_mask: Tensor | None = None,
         **options: Any,
     ) -> CausalLMOutputWithPast:
-        """One pass for ids [1, L] at position ids [1, L], guidance mixed in: logits [1, L, V]."""
+        """Run one pass for ids [1, L] at position ids [1, L]; the logits [1, L, V] are guided."""
         inputs = self.prompt.embeddings
         rows, length = inputs.shape[:2]
         if input_ids.shape[1] == 1:
@@ -154,14 +160,14 @@ def _embedded(model: EmbeddedModel, sampling: Sampling, tokens: int) -> Generate
 
 
 def _janus(model: JanusModel, sampling: Sampling, tokens: int) -> Generate:
-    """JanusForConditionalGeneration's own loop, which has both rows in one batch."""
+    """Use JanusForConditionalGeneration's own loop, which has both rows in one batch."""
     with torch.device("meta"):
         network = JanusForConditionalGeneration(model.network.config)
     del network.lm_head, network.model.vision_model, network.model.aligner, network.model.vqmodel
     for name, part in model.network.model.named_children():
         if name != "vqmodel":
             setattr(network.model, name, part)
-    # All that the loop asks the vision tower for is a picture's tokens.
+    # The loop asks the vision tower only for the number of a picture's tokens.
     tower = SimpleNamespace(config=SimpleNamespace(num_image_tokens=tokens))
     network.model.vision_model = tower
 
@@ -189,11 +195,13 @@ def _janus(model: JanusModel, sampling: Sampling, tokens: int) -> Generate:
 
 
 class CodesHead(nn.Module):
-    """Logits [.., ids] of a head that has the codes' rows alone; every other id has 0. It is less
-    work than the whole head."""
+    """Head with the codes' rows only: logits [.., ids], 0 for every other id.
+
+    It is less work than the whole head.
+    """
 
     def __init__(self, head: nn.Module, codes: Tensor, ids: int) -> None:
-        """`codes` [V] are the ids of the head's rows."""
+        """Wrap a head; `codes` [V] are the ids of its rows."""
         super().__init__()
         self.head, self.codes, self.ids = head, codes, ids
 
@@ -204,9 +212,11 @@ class CodesHead(nn.Module):
 
 
 def _emu3(model: Emu3Model, sampling: Sampling, tokens: int) -> Generate:
-    """Emu3ForConditionalGeneration as its documentation calls it: guidance by
-    UnbatchedClassifierFreeGuidanceLogitsProcessor, which runs the unconditional row in a pass and
-    with a dynamic cache of its own, and the layout by `prefix_allowed_tokens_fn`."""
+    """Use Emu3ForConditionalGeneration as its documentation calls it.
+
+    UnbatchedClassifierFreeGuidanceLogitsProcessor does the guidance: it runs the unconditional
+    row in another pass with its own dynamic cache. `prefix_allowed_tokens_fn` gives the layout.
+    """
     with torch.device("meta"):
         network = Emu3ForConditionalGeneration(model.config)
     words = model.config.text_config.vocab_size
@@ -254,26 +264,28 @@ PEERS: dict[str, Callable[[Any, Sampling, int], Generate]] = {
 def run_round(
     model: ImageModel, generate: Generate, prompt: str, seed: int, tokens: int | None = None
 ) -> Round:
-    """The first `tokens` of a picture, by default all, by vanilla AR, then by `generate` with each
-    cache."""
+    """Draw a picture by vanilla AR, then by `generate` with each cache.
+
+    Only the first `tokens` are drawn, by default all.
+    """
     stats, begin = LaneStats(), time.perf_counter()
     steps = VanillaAR(model).steps(prompt, seed)
     for step in itertools.islice(steps, tokens):
         stats.add(step)
     steps.close()
-    stats.mean_shift()  # which makes the rows of all steps
+    stats.mean_shift()  # makes the rows of all steps
     waited = time.perf_counter() - begin
     seconds = {}
     for cache in CacheKind:
         torch.manual_seed(seed)
         begin = time.perf_counter()
-        generate(prompt, cache).tolist()  # which waits for the device
+        generate(prompt, cache).tolist()  # waits for the device
         seconds[cache] = time.perf_counter() - begin
     return Round(stats.seconds.total, waited, seconds)
 
 
 def figures(rounds: Sequence[Round]) -> dict[str, Any]:
-    """Mean seconds, and for each cache what `generate` takes over vanilla AR within a round."""
+    """Return mean seconds, and for each cache the ratio of `generate` to vanilla AR in a round."""
     return {
         "transformers": transformers.__version__,
         "seconds": {
@@ -292,7 +304,7 @@ def figures(rounds: Sequence[Round]) -> dict[str, Any]:
 
 
 def card(heading: str, result: dict[str, Any]) -> str:
-    """The figures as a table in Markdown."""
+    """Return the figures as a table in Markdown."""
     seconds, ratios = result["seconds"], result["ratios"]
     rows = [
         heading,

@@ -1,1 +1,1 @@
-"""`photo-finish check`: whether races run on this machine as they should, and how fast."""
+"""`photo-finish check`: whether races run correctly on this machine, and how fast."""

@@ -1,5 +1,7 @@
-"""The command `photo-finish check`: whether races run on this machine as they should, and how
-fast, in minutes; for a host, before anybody races."""
+"""The command `photo-finish check`: whether races run correctly on this machine, and how fast.
+
+It takes minutes, and is for a host before anybody races.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,8 @@ from tools.check.finding import Check, Finding, Grade, Subject, run
 from tools.race import add_model_options, load_model
 
 SIDE = 8  # of the small model's grid
-# By what they are about, in their order: what is captured in the first race is not in the others,
-# and the profiler that counts launches slows down what comes after it.
+# By subject. The order matters: only the first race captures graphs, and the profiler that counts
+# launches slows down the checks after it.
 CHECKS: dict[str, Check] = {
     "races": races.check_races,
     "lanes": lanes.check_lanes,
@@ -36,7 +38,7 @@ CHECKS: dict[str, Check] = {
     "memory": races.check_out_of_memory,
     "transformers": speed.check_peer,
 }
-SMALL = ("lanes", "failed captures", "logits")  # those of the small model too
+SMALL = ("lanes", "failed captures", "logits")  # also run on the small model
 
 
 def add_check_command(parser: argparse.ArgumentParser) -> None:
@@ -53,8 +55,10 @@ def add_check_command(parser: argparse.ArgumentParser) -> None:
 
 
 def run_check(args: argparse.Namespace) -> None:
-    """Prints the findings as they come, and one line of JSON. Exits with 1 where there is a fault,
-    with 2 where the model cannot be loaded."""
+    """Print the findings as they come, and one line of JSON.
+
+    Exits with 1 if there is a fault, with 2 if the model cannot be loaded.
+    """
     try:
         model = load_model(args)
     except (SettingError, ModelError) as error:
@@ -76,7 +80,7 @@ def run_check(args: argparse.Namespace) -> None:
 
 
 def found(model: BodyModel, args: argparse.Namespace) -> list[Finding]:
-    """The findings, each printed when it is there."""
+    """Return the findings; each is printed as it comes."""
     findings: list[Finding] = []
 
     def twin(device: torch.device, dtype: torch.dtype) -> BodyModel:

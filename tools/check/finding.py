@@ -1,4 +1,4 @@
-"""What a check finds: a fact, a fault with what to set, or why something could not be looked at."""
+"""Finding: a fact, a fault with what to do, or the reason why something was not checked."""
 
 from __future__ import annotations
 
@@ -25,8 +25,17 @@ class Grade(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the report: what was looked at, what of it was found in words and in `figures`,
-    and of a fault what to do. Raises ValueError for a fault without that, or that without one."""
+    """One line of the report.
+
+    Raises ValueError for a fault without `advice`, or `advice` without a fault.
+
+    Attributes:
+        name: what was checked.
+        outcome: whether it is good, a fault, or was left out.
+        words: what was found.
+        advice: what to do about a fault.
+        figures: what was found, as numbers.
+    """
 
     name: str
     outcome: Grade
@@ -36,7 +45,7 @@ class Finding:
 
     def __post_init__(self) -> None:
         if bool(self.advice) != (self.outcome is Grade.FAULT):
-            raise ValueError(f"{self.name}: a fault, and it alone, says what to do")
+            raise ValueError(f"{self.name}: a fault, and nothing else, must say what to do")
 
     @property
     def said(self) -> str:
@@ -76,7 +85,7 @@ def left_out(name: str, words: str) -> Finding:
 
 
 def run(check: Check, subject: Subject, name: str) -> Iterator[Finding]:
-    """A check's findings; what it raises is one more, and the next checks go on."""
+    """Yield a check's findings; an error that it raises becomes one more, so that others go on."""
     try:
         yield from check(subject)
     except Exception as error:

@@ -1,5 +1,8 @@
-"""Whether a lane draws the same tokens launched kernel by kernel, with static shapes and as CUDA
-graphs, and how far the device's logits are from those of a processor in float64."""
+"""Checks of lanes: the same tokens however they are launched, and logits that are exact enough.
+
+A lane is launched kernel by kernel, with static shapes and as CUDA graphs. The device's logits
+are compared with a processor's in float64.
+"""
 
 from __future__ import annotations
 
@@ -23,15 +26,17 @@ from engine.trace import Step, StepTable
 from engine.trace.steps import recorded
 from tools.check.finding import REPORT, Finding, Subject, fault, good, left_out
 
-TOKENS = 64  # of a picture that are drawn by each lane
+TOKENS = 64  # tokens of a picture that each lane draws
 ROWS = 32  # tokens whose logits are compared
-# How far logits may be off, as a share of the largest: rounding alone stays far below.
+# How far logits may be off, as a share of the largest logit; rounding stays far below.
 MOST_OFF = {torch.float64: 1e-9, torch.float32: 1e-3, torch.bfloat16: 0.15, torch.float16: 0.05}
 
 
 def check_lanes(subject: Subject) -> Iterator[Finding]:
-    """Every lane's first steps with shapes that shrink and grow, with static ones, and captured.
-    The last two have to be recorded alike, since they are the same kernels."""
+    """Check every lane's first steps: with changing shapes, with static ones, and captured.
+
+    The last two run the same kernels, so their records must be equal.
+    """
     model = subject.model
     for name in WHOLE:
         with launched(model, None, static=False):
@@ -54,7 +59,7 @@ def check_lanes(subject: Subject) -> Iterator[Finding]:
         if differs is not None:
             yield fault(
                 what,
-                f"{words}; captured, it is recorded otherwise, from step {differs + 1} on.",
+                f"{words}; captured, its record differs from step {differs + 1} on.",
                 f"set PHOTO_FINISH_GRAPHS=off, or --no-graphs, and {REPORT}.",
                 **figures,
             )
@@ -62,7 +67,7 @@ def check_lanes(subject: Subject) -> Iterator[Finding]:
             yield fault(
                 what,
                 f"It runs without graphs: {without[name]}.",
-                f"nothing needs to be set, it only is slower; {REPORT}.",
+                f"nothing needs to be set: it is only slower; {REPORT}.",
                 **figures,
             )
         elif not DECODERS[name](model).captured:
@@ -72,14 +77,14 @@ def check_lanes(subject: Subject) -> Iterator[Finding]:
 
 
 class FailingCapture(CudaCapture):
-    """Fails in the middle of every capture, at an operation that waits for the device."""
+    """A capture that fails in its middle, at an operation that waits for the device."""
 
     def __call__(self, function: Callable[[], Any]) -> tuple[Any, Callable[[], None]]:
         return super().__call__(lambda: (function(), torch.zeros(1, device=self.device).item()))
 
 
 def check_failed_capture(subject: Subject) -> Iterator[Finding]:
-    """A lane whose capture fails draws what it draws without, and the one after it is captured."""
+    """Check that a lane whose capture fails draws its tokens, and that the next is captured."""
     model, name, what = subject.model, "sjd", "a capture that fails"
     if model.captures is None:
         yield left_out(what, "Nothing is captured here.")
@@ -100,7 +105,7 @@ def check_failed_capture(subject: Subject) -> Iterator[Finding]:
 
 
 def check_logits(subject: Subject) -> Iterator[Finding]:
-    """The logits of the first tokens beside those of the same weights on a processor, float64."""
+    """Compare the logits of the first tokens with those of a processor in float64."""
     model, name = subject.model, f"logits of {subject.title}"
     need = 8 * sum(parameter.numel() for parameter in parameters(model))
     free = available(torch.device("cpu"))
@@ -122,7 +127,7 @@ def check_logits(subject: Subject) -> Iterator[Finding]:
     most = float(exact.abs().max())
     words = f"They are off by {off:.2g} at most, the largest being {most:.3g}."
     figures = {"largest_difference": off, "largest": most, "dtype": str(model.dtype)}
-    if off <= MOST_OFF[model.dtype] * most:  # which NaN is not
+    if off <= MOST_OFF[model.dtype] * most:  # false for NaN
         yield good(name, words, **figures)
     else:
         advice = "set PHOTO_FINISH_DTYPE=float32, or --dtype float32, and check again."
@@ -130,20 +135,20 @@ def check_logits(subject: Subject) -> Iterator[Finding]:
 
 
 def parameters(model: BodyModel) -> list[Tensor]:
-    """Of all its networks, each once."""
+    """Return the parameters of all its networks, each once."""
     parts = [part for part in vars(model).values() if isinstance(part, nn.Module)]
     found = (tensor for part in parts for tensor in part.parameters())
     return list({id(tensor): tensor for tensor in found}.values())
 
 
 def drawn(model: BodyModel, name: str) -> list[int]:
-    """The first TOKENS tokens of a lane, or fewer of a smaller picture."""
+    """Return the first TOKENS tokens of a lane, or all of a smaller picture."""
     return tokens_of(first_steps(model, name))
 
 
 @torch.inference_mode()
 def first_steps(model: BodyModel, name: str) -> list[Step]:
-    """Those in which a lane draws TOKENS tokens, or all of a smaller picture's."""
+    """Return the steps in which a lane draws TOKENS tokens, or all of a smaller picture."""
     steps, found = DECODERS[name](model).steps(PROMPT, 0), list[Step]()
     for step in steps:
         found.append(step)
@@ -154,12 +159,12 @@ def first_steps(model: BodyModel, name: str) -> list[Step]:
 
 
 def tokens_of(steps: list[Step]) -> list[int]:
-    """The first TOKENS."""
+    """Return the first TOKENS tokens."""
     tokens: list[int] = StepTable.join([step.rows for step in steps]).tokens
     return tokens[:TOKENS]
 
 
 def first_differing_step(one: list[Any], other: list[Any]) -> int | None:
-    """The first place where two lists differ, counted from 0."""
+    """Return the first index where two lists differ; None if they are equal."""
     pairs = itertools.zip_longest(one, other)
     return next((i for i, (a, b) in enumerate(pairs) if a != b), None)

@@ -1,5 +1,7 @@
-"""Whole races: the first one after loading beside the second, the memory that one takes beside what
-was said before it, one that runs out of memory, and pictures decoded."""
+"""Checks of whole races: first and second race, memory, a race that runs out of it, and pictures.
+
+The memory that a race takes is compared with what the check of memory predicts.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +25,15 @@ from tools.check.speed import timed
 
 LANES = ("ar", "sjd", "gsd", "lantern", "sjd-pac")
 PICTURES = 7
-SPARE, PIECE = 2**26, 2**23  # bytes that a race is left with which is to run out of memory
-_MARGIN = 2**28  # bytes beside what the check of memory said: kernels' own
+SPARE, PIECE = 2**26, 2**23  # bytes: left to the race that runs out of memory; of one allocation
+_MARGIN = 2**28  # bytes above the check of memory's prediction, for the kernels themselves
 
 
 def check_races(subject: Subject) -> Iterator[Finding]:
-    """Two races of the same lanes, to be called first: what is captured in the first one is not in
-    the second."""
+    """Run two races of the same lanes; call it first.
+
+    The first race captures graphs, the second one does not.
+    """
     model, device = subject.model, subject.model.device
     held = 0
     if subject.on_gpu:
@@ -52,7 +56,7 @@ def check_races(subject: Subject) -> Iterator[Finding]:
         charged=charged,
     )
     if not subject.on_gpu or model.card is None:
-        yield left_out("memory of a race", "It is measured of a public model on a GPU alone.")
+        yield left_out("memory of a race", "It is measured only for a public model on a GPU.")
         return
     said = race_bytes(model.card, model.dtype, len(LANES), graphs=model.captures is not None)
     took = torch.cuda.max_memory_reserved(device) - held
@@ -67,9 +71,9 @@ def check_races(subject: Subject) -> Iterator[Finding]:
 
 
 def check_out_of_memory(subject: Subject) -> Iterator[Finding]:
-    """A race that is left too little memory, and one after it."""
+    """Run a race with too little memory, and another one after it."""
     if not subject.on_gpu:
-        yield left_out("out of memory", "The memory of a processor cannot be bounded for a trial.")
+        yield left_out("out of memory", "A processor's memory cannot be limited for a trial.")
         return
     model, device = subject.model, subject.model.device
     model.slots.trim(0)
@@ -80,7 +84,7 @@ def check_out_of_memory(subject: Subject) -> Iterator[Finding]:
     torch.cuda.set_per_process_memory_fraction(bound, number)
     held = list[torch.Tensor]()
     try:
-        # What is reserved and free is taken up too, but for a few pieces.
+        # Memory that is reserved and free is taken up too, except for a few pieces.
         with suppress(torch.OutOfMemoryError):
             while True:
                 held.append(torch.empty(PIECE, dtype=torch.uint8, device=device))
@@ -109,7 +113,7 @@ def check_out_of_memory(subject: Subject) -> Iterator[Finding]:
 
 
 def check_pictures(subject: Subject) -> Iterator[Finding]:
-    """As many pictures decoded at once as a race may have."""
+    """Decode as many pictures at once as a race may have."""
     model = subject.model
     codes = np.zeros((PICTURES, *model.grid), int)
     calls = 1 if model.slow_pixels else 5
@@ -123,8 +127,11 @@ def check_pictures(subject: Subject) -> Iterator[Finding]:
 
 
 def race(model: ImageModel) -> tuple[list[Frame], float]:
-    """The last frame of each lane, all of which draw at least TOKENS tokens, and the seconds of
-    their clocks."""
+    """Race until each lane has drawn TOKENS tokens.
+
+    Returns:
+        The last frame of each lane, and the seconds of their clocks.
+    """
     lanes = tuple(map(Lane, LANES))
     frames = iter(Race(model, RaceRequest(PROMPT, 0, lanes, model.sampling, model.name)))
     last: dict[int, Frame] = {}

@@ -24,7 +24,7 @@ MARKS = {Grade.GOOD: "good", Grade.FAULT: "**fault**", Grade.LEFT_OUT: "left out
 
 
 def facts(model: BodyModel) -> dict[str, str]:
-    """The machine and what runs on it."""
+    """Return the machine, and the versions of what runs on it."""
     device = model.device
     free = available(device)
     found = {
@@ -51,12 +51,12 @@ def _driver() -> str:
 
 
 def line(finding: Finding) -> str:
-    """A finding as a line of text."""
+    """Return a finding as a line of text."""
     return f"{finding.outcome.value:>8}  {finding.name}: {finding.said}"
 
 
 def as_markdown(command: str, about: dict[str, str], findings: Sequence[Finding]) -> str:
-    """The file that is attached to an issue."""
+    """Return the file that is attached to an issue."""
     rows = ["# Photo Finish, check", "", f"`{command}`", ""]
     rows += [f"* {name}: {value}" for name, value in about.items()]
     rows += ["", summary(findings), "", "| | what | found |", "| --- | --- | --- |"]
@@ -68,13 +68,13 @@ def as_markdown(command: str, about: dict[str, str], findings: Sequence[Finding]
 
 
 def as_json(command: str, about: dict[str, str], findings: Sequence[Finding]) -> str:
-    """One line."""
+    """Return the report as one line of JSON."""
     listed = [asdict(finding) | {"outcome": finding.outcome.value} for finding in findings]
     return json.dumps({"command": command, "machine": about, "findings": listed})
 
 
 def summary(findings: Sequence[Finding]) -> str:
-    """How it went, in a sentence."""
+    """Return a sentence on how it went."""
     faults = [finding.name for finding in findings if finding.outcome is Grade.FAULT]
     if not faults:
         return "No fault was found."

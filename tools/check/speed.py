@@ -1,5 +1,4 @@
-"""What a pass takes beside the least that reading the weights takes, and what transformers' own
-`generate` takes."""
+"""Checks of speed: a pass against the time to read the weights, and transformers' `generate`."""
 
 from __future__ import annotations
 
@@ -21,26 +20,26 @@ from tools.check.finding import Finding, Subject, good, left_out
 from tools.check.lanes import TOKENS, first_steps
 
 WIDTHS = (1, 16, 32, 64)  # rows of a window
-PASSES = 20  # of which the median counts, once as many seconds have passed on a slow processor
+PASSES = 20  # their median counts; fewer on a processor that takes more than SECONDS
 SECONDS = 10.0
-COPIED = {"cuda": 2**31, "cpu": 2**28}  # bytes, many times what a cache holds
+COPIED = {"cuda": 2**31, "cpu": 2**28}  # bytes, many times a cache's size
 
 
 def bandwidth(device: torch.device) -> float:
-    """Bytes a second that a copy within the device's memory reads and writes, the median of ten."""
+    """Return the bytes a second that a copy on the device reads and writes, the median of ten."""
     source = torch.zeros(COPIED[device.type], dtype=torch.uint8, device=device)
     target = torch.empty_like(source)
     return 2 * len(source) / timed(device, lambda: target.copy_(source), 10)
 
 
 def weights_read(model: BodyModel) -> int:
-    """Bytes of the layers and of the output matrix, all of which every pass reads."""
+    """Return the bytes of the layers and the output matrix, which every pass reads."""
     layers = sum(parameter.nbytes for parameter in model.body.layers.parameters())
     return int(layers + model.vocab_size * model.body.config.hidden_size * model.dtype.itemsize)
 
 
 def check_speed(subject: Subject) -> Iterator[Finding]:
-    """A pass of each width, behind a prompt, captured where lanes are."""
+    """Time a pass of each width after a prompt, captured if lanes are."""
     model = subject.model
     rate, read = bandwidth(model.device), weights_read(model)
     floor = read / rate
@@ -68,7 +67,7 @@ def check_speed(subject: Subject) -> Iterator[Finding]:
 
 @torch.inference_mode()
 def timed_pass(model: BodyModel, rows: int) -> float:
-    """Seconds of a guided pass over so many rows, behind a prompt and its first token."""
+    """Return the seconds of a guided pass over `rows` rows, after a prompt and its first token."""
     slot = model.slots.take("check")
     try:
         ctx = model.start(PROMPT, model.sampling.guidance, slot=slot)
@@ -88,10 +87,10 @@ def timed_pass(model: BodyModel, rows: int) -> float:
 
 
 def check_shares(subject: Subject) -> Iterator[Finding]:
-    """Of each lane's steps the forward pass, and what else it is charged."""
+    """Report which part of each lane's step is the forward pass, and which is other work."""
     model = subject.model
     for name in WHOLE:
-        first_steps(model, name)  # what is captured here costs the next picture nothing
+        first_steps(model, name)  # captures here, so that the next picture need not
         spent = [step.seconds for step in first_steps(model, name)[1:]]
         if not spent:
             continue
@@ -108,8 +107,10 @@ def check_shares(subject: Subject) -> Iterator[Finding]:
 
 
 def timed(device: torch.device, function: Callable[[], object], count: int) -> float:
-    """The median seconds of so many calls, or of as many as SECONDS are enough for; two before them
-    do not count."""
+    """Return the median seconds of `count` calls, or of fewer once SECONDS have passed.
+
+    Two calls before them do not count.
+    """
     taken: list[float] = []
     clock, begin = StepClock(device), time.perf_counter()
     for number in range(count + 2):
@@ -124,7 +125,7 @@ def timed(device: torch.device, function: Callable[[], object], count: int) -> f
 
 
 def check_peer(subject: Subject) -> Iterator[Finding]:
-    """The first tokens of a picture by vanilla AR and by transformers' `generate`, by turns."""
+    """Compare the first tokens of vanilla AR with those of transformers' `generate`, by turns."""
     model = subject.model
     card = CARDS.get(model.name)
     if card is None or card.family not in PEERS:

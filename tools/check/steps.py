@@ -1,5 +1,8 @@
-"""What a step asks of a GPU beside arithmetic: how often the host waits for it, and how many
-kernels, graphs and copies are launched."""
+"""Checks what a step costs a GPU besides arithmetic.
+
+They count how often the host waits for it, and how many kernels, graphs and copies are
+launched.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from engine.models.body import BodyModel
 from engine.race.captures import PROMPT, launched
 from tools.check.finding import REPORT, Finding, Subject, fault, good, left_out
 
-WARM = 4  # steps before the one that is looked at: the first read the prompt and are captured
+WARM = 4  # steps before the checked one: the first ones read the prompt and are captured
 LAUNCHES = {
     "kernels": ("cudaLaunchKernel", "cudaLaunchKernelExC"),
     "graphs": ("cudaGraphLaunch",),
@@ -25,9 +28,9 @@ LAUNCHES = {
 
 
 def check_steps(subject: Subject) -> Iterator[Finding]:
-    """One step of each lane, of vanilla AR launched kernel by kernel too."""
+    """Check one step of each lane; vanilla AR's is also launched kernel by kernel."""
     if not subject.on_gpu:
-        yield left_out("launches of a step", "A processor launches nothing and waits for nobody.")
+        yield left_out("launches of a step", "They are counted only on a GPU.")
         return
     model = subject.model
     for name in WHOLE:
@@ -44,7 +47,7 @@ def check_steps(subject: Subject) -> Iterator[Finding]:
                     what,
                     f"{words}; the host waits {1 + len(waits)} times, once at its end and in"
                     f" {', '.join(sorted(set(waits)))}.",
-                    f"it only is slower; {REPORT}.",
+                    f"it is only slower; {REPORT}.",
                     **figures,
                 )
             else:
@@ -57,7 +60,7 @@ def check_steps(subject: Subject) -> Iterator[Finding]:
 
 @torch.inference_mode()
 def one_step(model: BodyModel, name: str) -> tuple[list[str], Counter[str]]:
-    """Where in the code a step waits for the device, but at its end, and what it launches."""
+    """Return where in the code a step waits for the device before its end, and what it launches."""
     steps = DECODERS[name](model).steps(PROMPT, 0)
     for _ in itertools.islice(steps, WARM):
         pass

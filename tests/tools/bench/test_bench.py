@@ -155,9 +155,9 @@ def test_one_prompt_from_seeds_of_ones_own() -> None:
     ("arguments", "message"),
     [
         (["--lanes", "jet"], "no decoder called 'jet'"),
-        (["--prompts", "0"], "1 to 6 prompts"),
-        (["--prompts", "7"], "1 to 6 prompts"),
-        (["--seeds", "0"], "at least one seed"),
+        (["--prompts", "0"], "--prompts must be 1 to 6"),
+        (["--prompts", "7"], "--prompts must be 1 to 6"),
+        (["--seeds", "0"], "--seeds at least 1"),
         (["--seed", "-1"], "The seed is a whole number"),
         (["--seed", str(MAX_SEED)], "The seed is a whole number"),
         (["--prompt", " "], "the prompt is empty"),
@@ -166,8 +166,8 @@ def test_one_prompt_from_seeds_of_ones_own() -> None:
         (["--random-weights"], "comes with its own weights"),
         (["--model", "jet"], "invalid choice: 'jet'"),
         (["--device", "toaster"], "'toaster' is not a device"),
-        (["--grids", "1"], "a grid's side is a whole number from 2 to 256"),
-        (["--grids", "24,a"], "a grid's side is a whole number from 2 to 256"),
+        (["--grids", "1"], "a grid's side must be a whole number from 2 to 256"),
+        (["--grids", "24,a"], "a grid's side must be a whole number from 2 to 256"),
         (["--grids", "3", "--lanes", "nobody"], "nobody"),
     ],
 )

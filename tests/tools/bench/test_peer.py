@@ -164,7 +164,7 @@ def test_the_command_prints_a_card_and_one_line_of_json() -> None:
         (["--lanes", "ar,sjd"], "leave out --infill, --lanes and --guided-tokens"),
         (["--guided-tokens", "5"], "leave out --infill, --lanes and --guided-tokens"),
         (["--model", "llamagen-256"], "generate draws no pictures with LlamaGen"),
-        (["--model", "anole", "--random-weights"], "as there is for Embedded model, Janus-Pro 1B"),
+        (["--model", "anole", "--random-weights"], "Choose one of Embedded model, Janus-Pro 1B"),
         (["--random-weights"], "comes with its own weights"),
     ],
 )

@@ -46,7 +46,7 @@ def of_lane(found: Iterator[Finding], name: str) -> Finding:
 
 def test_a_fault_alone_says_what_to_do() -> None:
     for made in (lambda: fault("a", "b", ""), lambda: Finding("a", Grade.GOOD, "b", "c")):
-        with pytest.raises(ValueError, match="a fault, and it alone, says what to do"):
+        with pytest.raises(ValueError, match="a fault, and nothing else, must say what to do"):
             made()
 
 
