@@ -1,9 +1,9 @@
 """Captions: the wordings of a scene, and their tokenizer, which encodes any other text too.
 
-The tokenizer is a byte-level BPE in which every name of a thing, ground or place and every layout's
-word is one token: an embedding per name is learnt in far fewer steps than a conjunction of words.
-Most training captions are canonical, as the page's reader writes them; the others say the same in
-words that people use, without the layout's.
+The tokenizer is a byte-level BPE. Every name of a thing, ground or place, and every layout's
+word, is one token: one embedding per name is learnt in far fewer steps than a conjunction of
+words. Most training captions are canonical, as the page's reader writes them. The others say
+the same in people's words, without the layout's word.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from train.scenes import random_scene, vocabulary
 CAPTION = 16
 PAD, PAD_TEXT = 0, "<pad>"
 WORDS = 800  # entries of the byte-pair vocabulary; the names come on top
-CANONICAL = 5 / 6  # of the training captions
+CANONICAL = 5 / 6  # share of the training captions
 TOKENIZER, WORLD = Path("weights/captions/tokenizer.json"), Path("weights/world.json")
 
 SAID = {"tiny": ("tiny", "small", "little"), "huge": ("huge", "big", "large", "giant")}
@@ -43,22 +43,26 @@ BESIDE, ABOVE = ("and", "and", "next to", "beside"), ("above", "above", "over", 
 
 
 def single_tokens() -> list[str]:
-    """What is one token each: layouts' words, names, the last word of each name, colours and
-    sizes."""
+    """Return what is one token each.
+
+    It is the layouts' words, the names, the last word of each name, colours and sizes.
+    """
     names = {part for kind in vocabulary() for name in kind for part in (name, name.split()[-1])}
     return sorted(names | {layout.value for layout in Layout} | {*COLOURS, *filter(None, SIZES)})
 
 
 def shorten(name: str, rng: np.random.Generator, names: tuple[str, ...], colour: str = "") -> str:
-    """One time in eight a name's last word alone, unless that is in `names`; before it, the
-    colour."""
+    """Shorten a name to its last word one time in eight, unless that is in `names`.
+
+    The colour comes before it.
+    """
     last = name.split()[-1]
     short = last if rng.random() < 1 / 8 and last not in names else name
     return phrase(colour, short)
 
 
 def plural(name: str) -> str:
-    """An English plural of a name's last word; some are wrong, as people's are."""
+    """Return an English plural of a name's last word; some are wrong, as people's are."""
     for singular, several in (("woman", "women"), ("man", "men"), ("person", "people")):
         if name.split()[-1] == singular:
             return name.removesuffix(singular) + several
@@ -71,12 +75,12 @@ def plural(name: str) -> str:
 
 
 def phrase(*parts: str) -> str:
-    """Words in a row, "a" before a vowel as "an"."""
+    """Join words, with "an" for "a" before a vowel."""
     return re.sub(r"\ba (?=[aeiou])", "an ", " ".join(part for part in parts if part))
 
 
 def spoken_things(what: Scene, rng: np.random.Generator) -> str:
-    """Things in reading order, equal ones side by side by their number: "two cats and a dog"."""
+    """Return things in reading order, equal neighbours as a number: "two cats and a dog"."""
     names, article = vocabulary()[0], ("", "", "a", "the")[rng.integers(4)]
     size = SAID[what.size][rng.integers(len(SAID[what.size]))] if what.size else ""
     pairs = list(zip(what.things, what.colours, strict=True))
@@ -94,8 +98,10 @@ def spoken_things(what: Scene, rng: np.random.Generator) -> str:
 
 
 def spoken(what: Scene, rng: np.random.Generator) -> str:
-    """A caption as people word it. Without a place a thing alone is at the centre; one time in
-    sixteen the ground is left out."""
+    """Return a caption as people word it.
+
+    A single thing without a place is at the centre. One time in sixteen the ground is left out.
+    """
     text = spoken_things(what, rng)
     if rng.random() > 1 / 16:
         on = ("on", "on", "on a", "on the", "in the", "")[rng.integers(6)]
@@ -108,13 +114,15 @@ def spoken(what: Scene, rng: np.random.Generator) -> str:
 
 
 def wording(what: Scene, rng: np.random.Generator) -> str:
-    """A random training caption of a scene."""
+    """Return a random training caption of a scene."""
     return what.caption if rng.random() < CANONICAL else spoken(what, rng)
 
 
 def build(captions: int = 12_000, seed: int = 0) -> Tokenizer:
-    """Trains the tokenizer on the names and `captions` spoken ones. It always gives exactly CAPTION
-    ids, padded on the left."""
+    """Train the tokenizer on the names and on `captions` spoken captions.
+
+    It always gives exactly CAPTION ids, padded on the left.
+    """
     rng = np.random.default_rng((seed, 1))
     tokenizer = Tokenizer(models.BPE())
     tokenizer.normalizer = normalizers.Sequence(
@@ -146,7 +154,7 @@ def build(captions: int = 12_000, seed: int = 0) -> Tokenizer:
 
 
 def knows_names(tokenizer: Tokenizer) -> bool:
-    """Whether every name and every layout's word is one token."""
+    """Return whether every name and every layout's word is one token."""
     return all(
         sum(i != PAD for i in encoding.ids) == 1
         for encoding in tokenizer.encode_batch(single_tokens())
@@ -154,7 +162,7 @@ def knows_names(tokenizer: Tokenizer) -> bool:
 
 
 def load(file: Path = TOKENIZER) -> Tokenizer:
-    """The caption tokenizer, trained and saved if `file` does not exist."""
+    """Return the caption tokenizer; it is trained and saved if `file` does not exist."""
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)
         build().save(str(file))
@@ -162,8 +170,10 @@ def load(file: Path = TOKENIZER) -> Tokenizer:
 
 
 def save_world(file: Path = WORLD) -> None:
-    """The names the model knows, for the page's hints, beside what else `file` holds; "groups" has
-    those of the things by their headings."""
+    """Save the names that the model knows, for the page's hints; `file` keeps its other entries.
+
+    "groups" has the things' names by heading.
+    """
     glyphs, grounds, places = vocabulary()
     groups: dict[str, list[str]] = {}
     for name, heading in headings().items():

@@ -9,8 +9,7 @@ from train.scenes import GROUNDS
 
 
 def mean_colours() -> dict[str, list[int]]:
-    """The mean [red, green, blue], 0 to 255, of every thing, of its own pixels, and of every
-    ground."""
+    """Return the mean [red, green, blue], 0 to 255, of every thing's pixels and every ground."""
     rng = np.random.default_rng(0)
     found = {name: ground(rng).mean((0, 1)) for name, ground in GROUNDS.items()}
     for name, glyph in glyphs().items():  # premultiplied

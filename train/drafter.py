@@ -1,12 +1,16 @@
-"""Stage 3: the EAGLE drafter of the frozen target. `python -m train.drafter --minutes 10`, `--warm`
-to begin from the saved one
+"""Stage 3: the EAGLE drafter of the frozen target.
+
+python -m train.drafter --minutes 10
+
+`--warm` begins from the saved one.
 
 Loss: cross-entropy of the drafter's distribution to the target's, both through the target's own
-head, plus a smooth L1 between the hidden states (EAGLE, arXiv 2401.15077, weights the two 0.1 to 1;
-here the distribution weighs more, since drafts are accepted by it). Each token is drafted from the
-target's states alone, and with the drafter's own for the last token and the last two, as in a chain
-of drafts (EAGLE-3's training-time test, arXiv 2503.01840, Sec. 3.2). It trains on scenes like the
-target's, dropped captions included, since guidance drafts with both rows.
+head, plus a smooth L1 between the hidden states. EAGLE (arXiv 2401.15077) weights the two 0.1
+to 1; here the distribution weighs more, since it decides whether drafts are accepted. Each
+token is drafted three times: from the target's states alone, and with the drafter's own states
+for the last token, and for the last two, as in a chain of drafts (EAGLE-3's training-time test,
+arXiv 2503.01840, Sec. 3.2). It trains on scenes like the target's, including dropped captions,
+since guidance drafts with both rows.
 """
 
 from __future__ import annotations
@@ -25,16 +29,18 @@ from train.target import batch, encoded, held_batch, inputs, load_target
 from train.tokenizer import load_vq
 from train.warm import adapt, save_half
 
-FIRST = CAPTION + 1  # slot of the first image token; the slot before it asks for it
+FIRST = CAPTION + 1  # slot of the first image token; the slot before it predicts it
 DEPTH = 3  # drafts ahead, as many as LANTERN's chain has by default
 FEATURES = 0.2  # weight of the smooth L1
-LATER = 0.5  # weight of a draft's loss by that of the one before, without which it is not tested
+LATER = 0.5  # weight of a draft's loss over the one before: it is tested only if that passes
 
 
 def sees(count: int, device: torch.device) -> Tensor:
-    """Which rows a row sees, bool [DEPTH x count, DEPTH x count]. Row (d, i) is draft d of a chain
-    from token i - d: before it are the chain's own rows, and the first drafts of what was committed
-    before those."""
+    """Return which rows a row sees, bool [DEPTH x count, DEPTH x count].
+
+    Row (d, i) is draft d of a chain from token i - d. It sees the chain's own rows, and before
+    them the first drafts of earlier tokens, which were committed.
+    """
     d = torch.arange(DEPTH, device=device).repeat_interleave(count)
     i = torch.arange(count, device=device).repeat(DEPTH)
     back = i[:, None] - i
@@ -42,9 +48,12 @@ def sees(count: int, device: torch.device) -> Tensor:
 
 
 def draft(drafter: EmbeddedDrafter, embedded: Tensor, hidden: Tensor) -> Tensor:
-    """Drafted hidden states of the image tokens' slots, [B, DEPTH, L, D], from the target's inputs
-    and hidden states [B, FIRST + L, D]. As in a race, captions have no row. States that a draft
-    reads are given: no gradient goes through them to the draft before."""
+    """Draft hidden states [B, DEPTH, L, D] of the image tokens' slots.
+
+    They are drafted from the target's inputs and hidden states [B, FIRST + L, D]. As in a race,
+    captions have no row. No gradient goes through the states that a draft reads to the draft
+    before.
+    """
     tokens, before = embedded[:, FIRST:], hidden[:, FIRST - 1 : -1]
     batch, count, width = tokens.shape
     slots = torch.arange(FIRST, FIRST + count, device=tokens.device)
@@ -63,9 +72,11 @@ def draft(drafter: EmbeddedDrafter, embedded: Tensor, hidden: Tensor) -> Tensor:
 
 
 def overlaps(logits: Tensor, target_logits: Tensor) -> list[float]:
-    """Mean over rows of 1 - TV for each draft of a chain behind true tokens, from drafted
-    [B, DEPTH, L, V] and true [B, L, V] logits: the acceptance probability of lossless verification,
-    without guidance, at temperature 1."""
+    """Return the mean of 1 - TV for each draft of a chain after true tokens.
+
+    It is the acceptance probability of lossless verification, without guidance, at temperature
+    1. The logits are [B, DEPTH, L, V] drafted and [B, L, V] true.
+    """
     p = target_logits.softmax(-1)[:, None]
     return torch.minimum(logits.softmax(-1), p).sum(-1).mean((0, 2)).tolist()
 
@@ -73,9 +84,13 @@ def overlaps(logits: Tensor, target_logits: Tensor) -> list[float]:
 def rows(
     drafter: EmbeddedDrafter, target: EmbeddedTarget, embedded: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Drafted [B, DEPTH, 399, D] and true [B, 399, D] hidden states, drafted and true logits of the
-    rows that predict image tokens 1..399. The first is never drafted: its row needs a hidden state
-    of the target's prefill."""
+    """Return the rows that predict image tokens 1..399.
+
+    The first token is never drafted: its row needs a hidden state of the target's prefill.
+
+    Returns:
+        Drafted [B, DEPTH, 399, D] and true [B, 399, D] hidden states, drafted and true logits.
+    """
     with autocast():
         with torch.no_grad():
             hidden = target.model(inputs_embeds=embedded, use_cache=False).last_hidden_state
@@ -94,7 +109,7 @@ def main() -> None:
     target = load_target(args.weights / "target").requires_grad_(False)
     folder = args.weights / "drafter"
     if args.warm:
-        # Its own config may be of another canvas or vocabulary, which no part of it depends on.
+        # Its saved config may have another canvas or vocabulary; no part of it depends on them.
         drafter = EmbeddedDrafter.from_pretrained(
             folder, config=target.config, dtype=torch.float32
         ).to(DEVICE)

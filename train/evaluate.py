@@ -1,13 +1,15 @@
-"""Stage 4: evaluation of the embedded model. `python -m train.evaluate`, after `python -m
-train.evaluate --choose`
+"""Stage 4: evaluation of the embedded model.
 
-Writes `weights/evaluation.json` and the contact sheet `weights/samples.png`. `--choose` instead
-compares guidance scales and top-k on captions of another stream and keeps the best as "sampling" in
-`weights/world.json`. weights/README.md explains each figure.
+python -m train.evaluate --choose python -m train.evaluate
 
-Pictures of each kind in KINDS are sampled for as many held-out captions. "right": every square of
-the layout holds its thing, nearest of all, in its colour, nearest of the eleven, and nothing stands
-elsewhere; where scenes have equal things, the right number of each, in any order.
+The second command writes `weights/evaluation.json` and the contact sheet `weights/samples.png`.
+The first one compares guidance scales and top-k on captions of another stream, and keeps the
+best as "sampling" in `weights/world.json`. weights/README.md explains each figure.
+
+Pictures of each kind in KINDS are sampled for equally many held-out captions. A picture is
+"right" if every square of the layout holds its thing (nearest of all) in its colour (nearest of
+the eleven), and nothing stands elsewhere. In scenes with equal things it must have the right
+number of each, in any order.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ from train.target import Examples, encoded, held_batch, held_out_nats, inputs, l
 from train.tokenizer import load_vq, psnr, stacked, to_pixels
 
 TEST, CHOICE = 7, 8  # streams of scenes of all kinds
-PLAIN = Wanted(coloured=False, sized=False)  # things as they were before they had colours
+PLAIN = Wanted(coloured=False, sized=False)  # things in their own colours and usual size
 GRID = [
     Sampling(guidance=guidance, top_k=top_k) for guidance in (1.5, 2.0, 3.0) for top_k in (100, 256)
 ]
@@ -49,9 +51,13 @@ GRID = [
 
 @dataclass(frozen=True, slots=True)
 class SceneStream:
-    """The scenes of a stream, whose layouts take turns; with `equal` only those that show equal
-    things. `coloured`: every thing has a colour that is not its own; `sized`: each is tiny or
-    huge."""
+    """The scenes of a stream, whose layouts take turns.
+
+    Attributes:
+        equal: only scenes that show equal things.
+        coloured: every thing has a colour that is not its own.
+        sized: every thing is tiny or huge.
+    """
 
     stream: int
     layouts: tuple[Layout, ...]
@@ -60,7 +66,7 @@ class SceneStream:
     sized: bool = False
 
     def scenes(self, count: int) -> list[tuple[Scene, np.ndarray]]:
-        """The first `count` held-out ones."""
+        """Return the first `count` held-out scenes."""
         found: list[tuple[Scene, np.ndarray]] = []
         for index in itertools.count():
             if len(found) == count:
@@ -93,7 +99,7 @@ KINDS = {
 
 
 def ground_kind(ground: str) -> str:
-    """The kind of a ground by its name: plain, gradient, clouds, texture, stripes or stars."""
+    """Return a ground's kind by its name: plain, gradient, clouds, texture, stripes or stars."""
     last = ground.split()[-1]
     return (
         "plain"
@@ -112,7 +118,7 @@ def sample_pictures(
     sampling: Sampling,
     seed: int,
 ) -> np.ndarray:
-    """A picture for each canonical caption, uint8 [N, 160, 160, 3]."""
+    """Sample a picture for each canonical caption, uint8 [N, 160, 160, 3]."""
     ids = [encoding.ids for encoding in tokenizer.encode_batch([what.caption for what in labels])]
     size = 500 if DEVICE.type == "cuda" else 50
     batches = tqdm(torch.tensor(ids, device=DEVICE).split(size), desc="sampling")
@@ -122,7 +128,7 @@ def sample_pictures(
 
 @torch.inference_mode()
 def through_tokenizer(vq: EmbeddedVQ, real: np.ndarray) -> np.ndarray:
-    """Pictures [N, 160, 160, 3], each encoded and decoded."""
+    """Encode and decode each of the pictures [N, 160, 160, 3]."""
     parts = [real[first : first + 16] for first in range(0, len(real), 16)]
     return np.concatenate(
         [pictures(vq, vq.encode(to_pixels(stacked(list(some)))).flatten(1)) for some in parts]
@@ -130,7 +136,7 @@ def through_tokenizer(vq: EmbeddedVQ, real: np.ndarray) -> np.ndarray:
 
 
 def share(right: list[bool]) -> dict[str, float]:
-    """The share of what is right, with its 95% interval."""
+    """Return the share of what is right, with its 95% interval."""
     low, high = wilson(np.array(sum(right)), np.array(len(right)))
     figures = np.array([np.mean(right), low, high]).round(4)
     return dict(zip(("share", "low", "high"), figures.tolist(), strict=True))
@@ -139,10 +145,13 @@ def share(right: list[bool]) -> dict[str, float]:
 def scores(
     judge: GroundJudge, images: np.ndarray, labels: list[Scene], *, equal: bool = False
 ) -> dict[str, dict[str, float]]:
-    """Shares of pictures whose squares each hold the right thing, among 100 and among all; of those
-    whose things have their colours, where the scene says some; of those with nothing elsewhere; of
-    those right in all; and of right grounds, where some ground shows. `equal`: which thing is in
-    which square does not matter for those right in all."""
+    """Return shares of pictures, each with its interval.
+
+    They are pictures whose squares each hold the right thing, among 100 and among all; with the
+    right colours, if the scene names some; with nothing elsewhere; right in all; and with the
+    right ground, if some ground shows. With `equal`, a picture may be right in all with its
+    things in any order.
+    """
     rng = np.random.default_rng(0)
     found: dict[str, list[bool]] = {}
     for picture, what in zip(images, labels, strict=True):
@@ -172,8 +181,10 @@ def controls(
     shown: np.ndarray,
     labels: list[Scene],
 ) -> dict[str, dict[str, dict[str, float]]]:
-    """`scores` of the real scenes, of those through the tokenizer, and of sampled pictures under
-    the next one's caption."""
+    """Return the `scores` of real scenes, of those through the tokenizer, and of wrong captions.
+
+    The last are sampled pictures, each with the next one's caption.
+    """
     images = {
         "real": real,
         "reconstructed": through_tokenizer(vq, real),
@@ -185,7 +196,7 @@ def controls(
 def reconstruction(
     vq: EmbeddedVQ, scenes: list[tuple[Scene, np.ndarray]]
 ) -> dict[str, dict[str, float]]:
-    """Mean PSNR of things' squares in dB, and of people's."""
+    """Return the mean PSNR in dB of things' squares, and of people's."""
     values = psnr(vq, scenes)
     groups = {
         "things_db": [value for _, value in values],
@@ -202,8 +213,10 @@ def drafter_overlaps(
     tokenizer: Tokenizer,
     batches: int,
 ) -> list[dict[str, float]]:
-    """Mean 1 - TV of the drafter's and the target's distributions, without guidance, of the first,
-    second and third draft of a chain behind true tokens, over held-out batches."""
+    """Return the mean 1 - TV of drafter and target for each draft of a chain after true tokens.
+
+    It is without guidance, for the first, second and third draft, over held-out batches.
+    """
     found = []
     for step in range(batches):
         some = encoded(vq, held_batch(tokenizer, TEST, step, **PLAIN))
@@ -216,8 +229,10 @@ def drafter_overlaps(
 def top1_quantiles(
     target: EmbeddedTarget, vq: EmbeddedVQ, tokenizer: Tokenizer, sampling: Sampling, batches: int
 ) -> dict[str, list[float]]:
-    """The 5th, 25th, 50th, 75th and 95th percentile of top-1 of p (as sampled) on real held-out
-    scenes, by what the token shows."""
+    """Return percentiles of top-1 of p, as sampled, by what the token shows.
+
+    They are the 5th, 25th, 50th, 75th and 95th, on real held-out scenes.
+    """
     found: dict[str, list[np.ndarray]] = {}
     for step in range(batches):
         some = encoded(vq, held_batch(tokenizer, TEST, step, **PLAIN))
@@ -242,7 +257,7 @@ def top1_quantiles(
 
 
 def sheet(images: np.ndarray, columns: int = 8) -> Image.Image:
-    """Pictures side by side."""
+    """Put pictures side by side."""
     rows = len(images) // columns
     tiles = images[: rows * columns].reshape(rows, columns, SIZE, SIZE, 3).swapaxes(1, 2)
     return Image.fromarray(tiles.reshape(rows * SIZE, columns * SIZE, 3))
@@ -270,8 +285,8 @@ def main() -> None:
             shares = scores(judge, shown, labels)
             tried.append((shares["right"]["share"] + shares["ground"]["share"], sampling))
             print(sampling, shares, flush=True)
-        # The lowest guidance and the largest top-k within two hundredths of the best: nearest to
-        # the model's own distribution.
+        # The lowest guidance and the largest top-k within two hundredths of the best, since they
+        # are nearest to the model's own distribution.
         best = max(score for score, _ in tried) - 0.04
         chosen = min(
             (s for score, s in tried if score >= best), key=lambda s: (s.guidance, -s.top_k)

@@ -1,8 +1,10 @@
-"""Stage 6: evaluation of infilling. `python -m train.evaluate_infill`
+"""Stage 6: evaluation of infilling.
 
-Writes `weights/infill/evaluation.json`, and `samples.png` beside it: held-out pictures, the same
-with a thing's square masked, and what is filled in, for the picture's own caption and for that of
-another thing there. weights/README.md explains each figure.
+python -m train.evaluate_infill
+
+Writes `weights/infill/evaluation.json`, and `samples.png` beside it. That shows held-out
+pictures, the same with a thing's square masked, and what is filled in for the picture's own
+caption and for one with another thing there. weights/README.md explains each figure.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ TEST = 9  # stream of scenes
 
 
 def fill(model: EmbeddedModel, infilling: Infilling, prompt: str, seed: int) -> list[int]:
-    """The picture's codes in raster order, the masked ones sampled one after the other."""
+    """Return the picture's codes in raster order, the masked ones sampled one after the other."""
     filler, plan = planned(model, infilling)
     codes = list(infilling.known)
     drawn = VanillaAR(filler, plan=plan).generate(prompt, seed)
@@ -52,7 +54,7 @@ def fill_things(
     squares: list[int],
     order: str,
 ) -> np.ndarray:
-    """Pictures [N, 160, 160, 3] of which a thing's square is filled in anew, each to its label."""
+    """Fill in a thing's square of each picture anew, by its label: [N, 160, 160, 3]."""
     found = []
     for seed, (codes, what, square) in enumerate(zip(tqdm(pictures), labels, squares, strict=True)):
         infilling = Infilling.of_mask(codes, boxes(what)[square].tolist(), order)
@@ -63,7 +65,7 @@ def fill_things(
 def filled_scores(
     images: np.ndarray, labels: list[Scene], squares: list[int]
 ) -> dict[str, dict[str, float]]:
-    """Shares of pictures whose square filled in holds the right thing, of 100 and of all."""
+    """Return the shares of pictures whose filled square is right, among 100 things and all."""
     rng, pairs = np.random.default_rng(0), list(zip(labels, squares, strict=True))
     return {
         name: share(
@@ -77,7 +79,7 @@ def filled_scores(
 
 
 def other_thing(what: Scene, square: int, thing: str) -> Scene:
-    """The same scene with another thing in a square."""
+    """Return the scene with another thing in a square."""
     things = (*what.things[:square], thing, *what.things[square + 1 :])
     return dataclasses.replace(what, things=things)
 
@@ -107,7 +109,7 @@ def main() -> None:
     with torch.inference_mode():
         codes = [vq.encode(to_pixels(stacked([pixels]))).flatten().tolist() for pixels in real]
     shown = {order: fill_things(model, codes, labels, squares, order) for order in ORDERS}
-    # Another thing in the same square: does the caption win over what is known?
+    # Another thing in the same square shows whether the caption wins over the known cells.
     things = [what.things[square] for what, square in zip(labels, squares, strict=True)]
     others = list(map(other_thing, labels, squares, things[1:] + things[:1]))
     changed = fill_things(model, codes, others, squares, ORDERS[0])

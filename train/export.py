@@ -1,8 +1,8 @@
-"""Makes the graphs by which ONNX Runtime runs the layers of target and drafter, in their folders:
-`python -m train.export`.
+"""Makes the graphs by which ONNX Runtime runs the layers of target and drafter.
 
-They have no weights (`engine/models/onnx_body.py` gives them those that are loaded), so they are
-made again only where the sizes of a network change.
+`python -m train.export` writes them into the networks' folders. They have no weights
+(`engine/models/onnx_body.py` gives them the loaded ones), so they are made again only if the
+sizes of a network change.
 """
 
 from __future__ import annotations
@@ -22,14 +22,19 @@ MICROSOFT = {"domain": "com.microsoft"}  # ONNX Runtime's own operators
 
 
 def graph(lean: LeanBody, rows: int) -> ModelProto:
-    """The layers and the final norm for so many rows of guidance, with the inputs and outputs that
-    OnnxBody binds. Raises ValueError for a body with what it does not have: biases, norms of heads
-    or behind the layers, and keys that heads share."""
+    """Return the layers and the final norm for `rows` rows of guidance, as OnnxBody binds them.
+
+    Raises ValueError for a body with biases, norms of heads or after the layers, or shared
+    keys.
+    """
     layers = lean.layers
     biased = any(p.bias is not None for y in layers for p in (y.qkv, y.output, y.gate_up, y.down))
     normed = lean.norm_after or any(layer.head_norm for layer in layers)
     if biased or normed or lean.heads != lean.kv_heads:
-        raise ValueError("only layers like Llama's, without biases and shared keys, are exported")
+        raise ValueError(
+            "these layers cannot be exported: they must be like Llama's, without further norms,"
+            " without biases and shared keys"
+        )
     heads = rows * lean.heads
     nodes: list[NodeProto] = []
 
@@ -55,7 +60,7 @@ def graph(lean: LeanBody, rows: int) -> ModelProto:
             num_heads=heads,
             kv_num_heads=heads,
             do_rotary=1,
-            causal=0,  # the mask says all
+            causal=0,  # the mask alone says what is seen
             **MICROSOFT,
         )
         add("Reshape", [f"{i}.heads", "flat"], [f"{i}.mixed"])
@@ -96,7 +101,7 @@ def _model(lean: LeanBody, rows: int, nodes: list[NodeProto]) -> ModelProto:
     }
     tensors = [helper.make_tensor(n, TensorProto.INT64, [len(s)], s) for n, s in shapes.items()]
     for name, weight in initializers(lean).items():
-        # Of data that stands elsewhere; OnnxBody gives it, and no file is read.
+        # The data are external: OnnxBody gives them, and no file is read.
         tensor = TensorProto(name=name, data_type=TensorProto.FLOAT, dims=weight.shape)
         tensor.data_location = TensorProto.EXTERNAL
         tensor.external_data.add(key="location", value="weights")
@@ -122,7 +127,7 @@ def _model(lean: LeanBody, rows: int, nodes: list[NodeProto]) -> ModelProto:
 
 
 def bodies(weights: Path) -> dict[str, LeanBody]:
-    """The lean bodies of the networks in these folders, with random weights."""
+    """Return the lean bodies of the networks in these folders, with random weights."""
     target = EmbeddedTarget(LlamaConfig.from_pretrained(weights / "target")).model
     drafter = EmbeddedDrafter(LlamaConfig.from_pretrained(weights / "drafter"))
     return {

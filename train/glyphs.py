@@ -1,9 +1,9 @@
 """Glyphs: the emoji that the embedded model knows, and their bitmaps.
 
-A glyph is drawn once from the Noto Color Emoji font (Debian package `fonts-noto-color-emoji`, SIL
-OFL), cropped and scaled to fit a square, most often of `SIDE` pixels. The list is hand-picked:
-well-known things and people with a distinct shape; hardly any flags, signs and smileys, which are
-too alike at this size, and one of each set of look-alikes.
+A glyph is drawn once from the Noto Color Emoji font (Debian package `fonts-noto-color-emoji`,
+SIL OFL), then cropped and scaled to fit a square, most often of `SIDE` pixels. The list is
+hand-picked: well-known things and people with a distinct shape. It has hardly any flags, signs
+and smileys, which are too alike at this size, and one of each set of look-alikes.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from PIL import Image, ImageDraw, ImageFont
 FONT = Path("/usr/share/fonts/truetype/noto/NotoColorEmoji.ttf")
 SIDE = 80
 
-NAMES = Path(__file__).with_name("glyphs.txt")  # one a line under headings with #
+NAMES = Path(__file__).with_name("glyphs.txt")  # one per line, under headings with #
 
 
 @functools.cache
 def names() -> dict[str, str]:
-    """The name of each wanted glyph and the heading that it stands under."""
+    """Return each wanted glyph's name with the heading that it stands under."""
     found, heading = dict[str, str](), ""
     for line in NAMES.read_text("utf-8").splitlines():
         if line.startswith("#"):
@@ -38,16 +38,19 @@ PEOPLE = frozenset(name for name, heading in names().items() if heading == "peop
 
 @functools.cache
 def font() -> ImageFont.FreeTypeFont:
-    """The emoji font at its only bitmap size. Raises FileNotFoundError, naming the package, where
-    it is missing."""
+    """Return the emoji font at its only bitmap size.
+
+    Raises FileNotFoundError that names the package if the font is missing.
+    """
     if not FONT.exists():
-        raise FileNotFoundError(f"{FONT} is missing: apt-get install fonts-noto-color-emoji")
+        raise FileNotFoundError(
+            f"{FONT} is missing. Install it: apt-get install fonts-noto-color-emoji"
+        )
     return ImageFont.truetype(str(FONT), 109)
 
 
 def draw(text: str, side: int) -> np.ndarray | None:
-    """One glyph as float32 RGBA [side, side, 4] in 0..1, or None if the font has no single glyph
-    for it."""
+    """Draw one glyph as float32 RGBA [side, side, 4] in 0..1; None if it is no single glyph."""
     box = font().getbbox(text)
     if not 0 < box[2] - box[0] <= 140:
         return None
@@ -74,10 +77,11 @@ def draw(text: str, side: int) -> np.ndarray | None:
 
 @functools.cache
 def glyphs(side: int = SIDE) -> dict[str, np.ndarray]:
-    """The glyphs the model knows: name to premultiplied float32 RGBA [side, side, 4], in the order
-    of their names.
+    """Return the glyphs that the model knows, in the order of their names.
 
-    Raises ValueError where the font or the `emoji` package lacks one."""
+    Each is premultiplied float32 RGBA [side, side, 4]. Raises ValueError if the font or the
+    `emoji` package lacks one.
+    """
     wanted = names()
     found: dict[str, np.ndarray] = {}
     for text, data in emoji.EMOJI_DATA.items():
@@ -89,5 +93,5 @@ def glyphs(side: int = SIDE) -> dict[str, np.ndarray]:
         ):
             found[name] = glyph
     if missing := sorted(wanted.keys() - found.keys()):
-        raise ValueError(f"no glyph for: {', '.join(missing)}")
+        raise ValueError(f"the font or the emoji package has no glyph for: {', '.join(missing)}")
     return dict(sorted(found.items()))

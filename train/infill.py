@@ -1,13 +1,15 @@
-"""Stage 5: the target that fills in any cells given any others. `python -m train.infill`
+"""Stage 5: the target that fills in any cells given any others.
 
-Continues from `weights/target`. The sequence of a scene is its caption, the known cells in raster
-order, then the masked ones, in raster or in spread order; the loss is the cross-entropy of masked
-cells alone (Eq. 7 of Guo & Ermon, 2025), weighted as the target's. Masks are what people paint:
-boxes, strokes, halves and scattered cells. Small ones come first, and the share that may be masked
-grows to the whole picture (the masking-rate warm-up of App. E.3).
+python -m train.infill
 
-A longer `--minutes` continues from the checkpoint; `--warm` starts from `weights/infill` where that
-is gone, adapted as the target is (train/warm.py).
+Continues from `weights/target`. The sequence of a scene is its caption, the known cells in
+raster order, then the masked ones, in raster or in spread order. The loss is the cross-entropy
+of masked cells alone (Eq. 7 of Guo & Ermon, 2025), weighted like the target's. Masks are what
+people paint: boxes, strokes, halves and scattered cells. Small ones come first, and the share
+that may be masked grows to the whole picture (the masking-rate warm-up of App. E.3).
+
+A longer `--minutes` continues from the checkpoint. Without one, `--warm` starts from
+`weights/infill`, adapted like the target (train/warm.py).
 """
 
 from __future__ import annotations
@@ -43,14 +45,14 @@ from train.target import (
 from train.tokenizer import load_vq
 from train.warm import adapt, save_half
 
-LOWEST, FIRST_HIGHEST = 0.02, 0.15  # shares masked, and the highest at first
-WARMUP = 1500 // LARGER  # steps until all of it may be
-SHARES = (0.05, 0.25, 0.5, 0.75, 0.95, 1.0)  # masked, of the held-out figures
-WHOLE = 1 / 8  # of the scenes, once warm, are masked entirely
+LOWEST, FIRST_HIGHEST = 0.02, 0.15  # the lowest share masked, and the highest one at first
+WARMUP = 1500 // LARGER  # steps until all of a picture may be masked
+SHARES = (0.05, 0.25, 0.5, 0.75, 0.95, 1.0)  # shares masked in the held-out figures
+WHOLE = 1 / 8  # the share of scenes that are masked entirely after the warm-up
 
 
 def box(rng: np.random.Generator) -> np.ndarray:
-    """A rectangle, bool [GRID, GRID]."""
+    """Return a rectangle, bool [GRID, GRID]."""
     part = np.zeros((GRID, GRID), bool)
     height, width = rng.integers(2, GRID - 3, 2)
     top, left = rng.integers(0, GRID - height + 1), rng.integers(0, GRID - width + 1)
@@ -59,7 +61,7 @@ def box(rng: np.random.Generator) -> np.ndarray:
 
 
 def stroke(rng: np.random.Generator) -> np.ndarray:
-    """The trail of a brush of 1 to 3 cells that wanders with momentum."""
+    """Return the trail of a brush of 1 to 3 cells that wanders with momentum."""
     part, brush = np.zeros((GRID, GRID), bool), rng.integers(1, 4)
     place, angle = rng.uniform(0, GRID, 2), rng.uniform(0, 2 * np.pi)
     for _ in range(rng.integers(4, 24)):
@@ -75,7 +77,7 @@ def scattered(rng: np.random.Generator) -> np.ndarray:
 
 
 def half(rng: np.random.Generator) -> np.ndarray:
-    """Every cell, of which `paint` takes as many rows as it needs."""
+    """Return every cell; `paint` takes as many rows as it needs."""
     return np.ones((GRID, GRID), bool)
 
 
@@ -83,8 +85,11 @@ PAINTERS: tuple[Callable[[np.random.Generator], np.ndarray], ...] = (box, stroke
 
 
 def paint(rng: np.random.Generator, share: float) -> np.ndarray:
-    """A mask of about `share` of the cells, one at least, bool [400]: one kind of painting is
-    repeated until they are enough, and of the last one only the cells that are needed count."""
+    """Return a mask of about `share` of the cells, at least one, bool [400].
+
+    One kind of painting is repeated until it has enough cells; the last one is cut to those
+    needed.
+    """
     wanted = max(1, round(share * GRID * GRID))
     painter, turns = PAINTERS[rng.integers(len(PAINTERS))], rng.integers(4)
     mask = np.zeros((GRID, GRID), bool)
@@ -95,8 +100,11 @@ def paint(rng: np.random.Generator, share: float) -> np.ndarray:
 
 
 def shares(rng: np.random.Generator, step: int, count: int) -> np.ndarray:
-    """Shares to mask of a batch in step `step`: one in each part of the range, which lowers the
-    variance between batches (App. E.2)."""
+    """Return the shares to mask in a batch at step `step`.
+
+    There is one in each part of the range, which lowers the variance between batches (App.
+    E.2).
+    """
     warm = min(1.0, step / WARMUP)
     highest = FIRST_HIGHEST + (1 - FIRST_HIGHEST) * warm
     drawn = LOWEST + (highest - LOWEST) * (np.arange(count) + rng.random(count)) / count
@@ -104,8 +112,11 @@ def shares(rng: np.random.Generator, step: int, count: int) -> np.ndarray:
 
 
 def sequences(masks: Tensor, spread: Tensor) -> Tensor:
-    """The cells [B, 400] of each scene as they follow one another: known ones in raster order, then
-    those of bool `masks` [B, 400], in spread order where `spread` [B], else in raster order."""
+    """Return the order [B, 400] of each scene's cells: the known ones, then the masked ones.
+
+    Known cells are in raster order. Those of bool `masks` [B, 400] are in spread order where
+    `spread` [B] is true, else in raster order.
+    """
     cells = masks.shape[1]
     order = torch.tensor(spread_order((GRID, GRID)), device=masks.device)
     rank = torch.stack([torch.arange(cells, device=masks.device), order.argsort()])
@@ -116,9 +127,11 @@ def sequences(masks: Tensor, spread: Tensor) -> Tensor:
 def token_loss(
     network: EmbeddedInfill, some: Examples, masks: Tensor, spread: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Cross-entropy of every masked cell, nats [N], and its place in the flattened codes [B, 400]:
-    scene after scene, each in its own order. The rows are those of the embedded model that fills
-    in, all in one pass."""
+    """Return the cross-entropy of every masked cell, and its place in the flattened codes [B, 400].
+
+    The nats [N] come scene after scene, each in its own order. The rows are those of the
+    embedded model that fills in, all in one pass.
+    """
     order = sequences(masks, spread)
     masked = masks.gather(1, order)
     asked = torch.where(masked, order, MASKED)
@@ -144,9 +157,11 @@ def token_loss(
 def masked_batch(
     tokenizer: Tokenizer, seed: int, warm: bool, step: int
 ) -> tuple[Drawn, Tensor, Tensor]:
-    """Training batch number `step` of stream `seed`, its bool masks [B, 400], and which scenes are
-    filled in in spread order, bool [B]. `warm`: all of a picture may be masked from the first
-    step."""
+    """Return training batch `step` of stream `seed`, its masks, and which scenes have spread order.
+
+    They are bool [B, 400] and bool [B]. With `warm`, all of a picture may be masked from the
+    first step.
+    """
     drawn, rng = batch(tokenizer, seed, None, step), np.random.default_rng((seed, step, 3))
     shown = shares(rng, WARMUP if warm else step, len(drawn.captions))
     masks = torch.from_numpy(np.stack([paint(rng, share) for share in shown]))
@@ -166,8 +181,10 @@ def held_out_nats(
     seed: int = 1,
     **wanted: Unpack[Wanted],
 ) -> float:
-    """Mean nats per masked cell on scenes never trained on; times the cells masked, it is minus the
-    joint log-likelihood."""
+    """Return the mean nats per masked cell on scenes never trained on.
+
+    Times the number of masked cells, it is minus the joint log-likelihood.
+    """
     total, count = 0.0, 0
     for step in range(batches):
         some = encoded(vq, held_batch(tokenizer, seed, step, **wanted))

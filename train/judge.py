@@ -1,6 +1,8 @@
-"""Judges of a picture: which thing stands in each square and in which colour, what the ground is,
-and whether something stands where the layout has nothing. All compare pixels averaged over 4 x 4
-squares, so that neither the tokenizer's blur nor a texture's grain decides.
+"""Judges of a picture: its things, their colours, its ground, and whether it shows anything else.
+
+They say which thing stands in each square and in which colour, what the ground is, and whether
+something stands where the layout has nothing. All compare pixels averaged over 4 x 4 squares,
+so that neither the tokenizer's blur nor a texture's grain decides.
 """
 
 from __future__ import annotations
@@ -17,14 +19,14 @@ from train.scenes import GROUNDS, PATCH, SIZE, vocabulary
 
 POOL = 4
 CELLS, ACROSS, TOKEN = SIZE // POOL, SIDE // POOL, PATCH // POOL  # of picture, thing and token
-INK = 0.02  # a cell's opacity from which it is a thing's
-NOISE = 0.03  # spread of a cell's colour that the tokenizer adds, in 0..1
+INK = 0.02  # the opacity from which a cell is a thing's
+NOISE = 0.03  # the spread that the tokenizer adds to a cell's colour, in 0..1
 BLOCK = ACROSS // 2  # squares' places are multiples of half a thing
-LEAST, MARGIN = 4.0, 1.3  # limits of blocks: at least, and over those of real pictures
+LEAST, MARGIN = 4.0, 1.3  # a block's limit: MARGIN times real pictures' largest, or times LEAST
 
 
 def pool(picture: np.ndarray) -> np.ndarray:
-    """Means of 4 x 4 squares: [H, W, C] to [H / 4, W / 4, C]."""
+    """Average 4 x 4 squares: [H, W, C] to [H / 4, W / 4, C]."""
     height, width, channels = picture.shape
     return picture.reshape(height // POOL, POOL, width // POOL, POOL, channels).mean(
         (1, 3), dtype=np.float32
@@ -32,7 +34,7 @@ def pool(picture: np.ndarray) -> np.ndarray:
 
 
 def windows(what: Scene) -> list[tuple[slice, slice]]:
-    """The cells of each thing's square."""
+    """Return the cells of each thing's square."""
     return [
         (slice(top, top + what.side * TOKEN), slice(left, left + what.side * TOKEN))
         for top, left in (np.array(square) * TOKEN for square in what.squares)
@@ -41,16 +43,20 @@ def windows(what: Scene) -> list[tuple[slice, slice]]:
 
 @dataclass(frozen=True, slots=True)
 class Fits:
-    """Things over any ground: their cells' colours [things, cells, 3], and an orthonormal basis
-    [things, 3, cells] of grounds behind them, constant, rising down and rising to the right. What
-    fills its square leaves next to no ground."""
+    """Things over any ground; one that fills its square leaves next to no ground.
+
+    Attributes:
+        colours: the things' cells [things, cells, 3].
+        basis: an orthonormal basis [things, 3, cells] of the grounds behind them: constant,
+            rising down, and rising to the right.
+    """
 
     colours: np.ndarray
     basis: np.ndarray
 
     @classmethod
     def of(cls, glyphs: list[np.ndarray]) -> Fits:
-        """Of premultiplied RGBA glyphs of one size, each [side, side, 4]."""
+        """Make them of premultiplied RGBA glyphs of one size, each [side, side, 4]."""
         cells = np.stack([pool(glyph) for glyph in glyphs])
         count, across = cells.shape[:2]
         right, down = np.meshgrid(*(np.linspace(-1, 1, across, dtype=np.float32),) * 2)
@@ -61,8 +67,11 @@ class Fits:
         return cls(cells[..., :3].reshape(count, -1, 3), basis)
 
     def distances(self, square: np.ndarray) -> np.ndarray:
-        """Root mean square difference, colours in 0..1, of a square's cells [rows, columns, 3] to
-        each thing over the ground that fits it best there: [things]."""
+        """Return the distance of a square's cells [rows, columns, 3] to each thing: [things].
+
+        It is the root mean square difference, colours in 0..1, over the ground that fits best
+        there.
+        """
         rest = square.reshape(-1, 3) - self.colours
         found = np.square(rest).sum((1, 2)) - np.square(self.basis @ rest).sum((1, 2))
         return np.sqrt(found.clip(0) / rest[0].size)
@@ -70,33 +79,34 @@ class Fits:
 
 @functools.cache
 def fits(colour: str, size: str) -> Fits:
-    """All things of a size, in a colour as far as they can have it."""
+    """Return all things of a size, in a colour if they can have it."""
     names = vocabulary()[0]
     return Fits.of([painted(x, colour if takes(x, colour) else "", size) for x in names])
 
 
 @functools.cache
 def coloured_fits(name: str, size: str) -> Fits:
-    """One thing in each of COLOURS."""
+    """Return one thing in each of COLOURS."""
     return Fits.of([painted(name, colour, size) for colour in COLOURS])
 
 
 def squares(picture: np.ndarray, what: Scene) -> list[np.ndarray]:
-    """The cells of each of a picture's squares. `picture`: uint8 [160, 160, 3]."""
+    """Return the cells of each square of a picture, uint8 [160, 160, 3]."""
     cells = pool(picture / np.float32(255))
     return [cells[window] for window in windows(what)]
 
 
 def distances(picture: np.ndarray, what: Scene) -> np.ndarray:
-    """How far each of the picture's squares is from each thing in the square's colour: [squares,
-    things]."""
+    """Return how far each square is from each thing in the square's colour: [squares, things]."""
     pairs = zip(squares(picture, what), what.colours, strict=True)
     return np.stack([fits(colour, what.size).distances(square) for square, colour in pairs])
 
 
 def nearest_colours(picture: np.ndarray, what: Scene) -> tuple[str, ...]:
-    """The colour of COLOURS in which each thing is nearest to its square; "" for things that the
-    scene has in their own."""
+    """Return the colour in which each thing is nearest to its square.
+
+    It is "" for things that the scene has in their own colour.
+    """
     parts = zip(squares(picture, what), what.things, what.colours, strict=True)
     return tuple(
         COLOURS[coloured_fits(name, what.size).distances(square).argmin()] if colour else ""
@@ -107,15 +117,17 @@ def nearest_colours(picture: np.ndarray, what: Scene) -> tuple[str, ...]:
 def nearest(
     picture: np.ndarray, what: Scene, rng: np.random.Generator, candidates: int | None = None
 ) -> list[str]:
-    """The nearest thing to each square, of all things or of `candidates` things: the right one and
-    others drawn at random."""
+    """Return the nearest thing to each square, of all things or of `candidates` things.
+
+    Those are the right one, and others drawn at random.
+    """
     return nearest_by(distances(picture, what), what, rng, candidates)
 
 
 def nearest_by(
     far: np.ndarray, what: Scene, rng: np.random.Generator, candidates: int | None = None
 ) -> list[str]:
-    """The thing nearest to each square by a picture's `distances`, as `nearest` finds it."""
+    """Return the nearest thing to each square by a picture's `distances`, as `nearest` does."""
     names = np.array(vocabulary()[0])
     found = []
     for row, thing in zip(far, what.things, strict=True):
@@ -130,12 +142,12 @@ def nearest_by(
 def is_nearest(
     picture: np.ndarray, what: Scene, rng: np.random.Generator, candidates: int | None = None
 ) -> bool:
-    """Whether each square's nearest thing is the right one."""
+    """Return whether each square's nearest thing is the right one."""
     return nearest(picture, what, rng, candidates) == list(what.things)
 
 
 def free_cells(what: Scene) -> np.ndarray:
-    """The cells whose `features` have no ink of things, nor a cell beside them: bool [39, 39]."""
+    """Return the cells without ink of things in their `features`, or beside them: bool [39, 39]."""
     ink = np.zeros((CELLS + 2, CELLS + 2), bool)
     for (rows, columns), thing in zip(windows(what), what.things, strict=True):
         opacity = pool(painted(thing, size=what.size))[..., 3]
@@ -145,13 +157,13 @@ def free_cells(what: Scene) -> np.ndarray:
 
 
 def features(cells: np.ndarray) -> np.ndarray:
-    """Each cell's colour, and its differences to the next one right and below: [39, 39, 9]."""
+    """Return each cell's colour, and its differences to the right and below: [39, 39, 9]."""
     here = cells[:-1, :-1]
     return np.concatenate([here, cells[:-1, 1:] - here, cells[1:, :-1] - here], -1)
 
 
 def blocks(values: np.ndarray, free: np.ndarray) -> np.ndarray:
-    """Means of values [.., 39, 39] over the free cells of each block: [.., 4, 4]."""
+    """Average values [.., 39, 39] over the free cells of each block: [.., 4, 4]."""
     edges = np.arange(0, CELLS, BLOCK)
 
     def sums(x: np.ndarray) -> np.ndarray:
@@ -162,8 +174,13 @@ def blocks(values: np.ndarray, free: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True)
 class GroundJudge:
-    """Each ground's cells as a normal distribution: `means` [grounds, 39, 9] by row, `precisions`
-    [grounds, 9, 9]; and `limits` [grounds], how far from it a block with nothing on it may be."""
+    """Judge of grounds: each ground's cells as a normal distribution.
+
+    Attributes:
+        means: [grounds, 39, 9], by row.
+        precisions: [grounds, 9, 9].
+        limits: [grounds], how far a block with nothing on it may be from the ground.
+    """
 
     means: np.ndarray
     precisions: np.ndarray
@@ -171,7 +188,7 @@ class GroundJudge:
 
     @classmethod
     def learn(cls, scenes: int = 60, seed: int = 11) -> GroundJudge:
-        """From `scenes` real pictures of each ground."""
+        """Learn from `scenes` real pictures of each ground."""
         rng, whole = np.random.default_rng(seed), np.ones((CELLS - 1, CELLS - 1), bool)
         means, precisions, limits = [], [], []
         for ground in GROUNDS.values():
@@ -186,15 +203,17 @@ class GroundJudge:
         return cls(np.stack(means), np.stack(precisions), np.stack(limits))
 
     def far(self, picture: np.ndarray) -> np.ndarray:
-        """Squared Mahalanobis distance of each cell to each ground: [grounds, 39, 39]."""
+        """Return each cell's squared Mahalanobis distance to each ground: [grounds, 39, 39]."""
         off = features(pool(picture / np.float32(255))) - self.means[:, :, None]
         shape = off.shape[:-1]
         off = off.reshape(len(off), -1, 9)
         return ((off @ self.precisions) * off).sum(-1).reshape(shape)
 
     def read(self, picture: np.ndarray, what: Scene) -> tuple[str, bool]:
-        """The likeliest ground by the cells free of the things of `what`, "" where there are none,
-        and whether nothing but that ground is outside their squares."""
+        """Return the likeliest ground, and whether nothing else is outside the squares of `what`.
+
+        The ground is judged by the cells free of its things; it is "" if there are none.
+        """
         free, far = free_cells(what), self.far(picture)
         if not free.any():
             return "", True

@@ -1,8 +1,8 @@
 """The training loop of every stage: progress bar, checkpoints, resuming.
 
-The learning rate warms up, is held for as long as the stage runs, and falls on request, so that the
-length of a run need not be known in advance. The fall has a checkpoint of its own, so that the held
-run can continue after it.
+The learning rate warms up, is held for as long as the stage runs, and falls on request, so that
+the length of a run need not be known in advance. The fall has its own checkpoint, so that the
+held run can continue after it.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ Batch = TypeVar("Batch")
 
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # of malloc.h
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-# Batches of a GPU are so many times those of a processor, and carry the full rates.
+# How many times larger batches are than on a processor; a GPU's allow the full rates.
 LARGER = 16 if DEVICE.type == "cuda" else 1
-WARM_RATE = 1.0 if DEVICE.type == "cuda" else 0.5  # of the peak rates, of weights that go on
+WARM_RATE = 1.0 if DEVICE.type == "cuda" else 0.5  # share of the peak rates for saved weights
 
 
 def has_bfloat16() -> bool:
-    """Whether matrix products are faster in bfloat16."""
+    """Return whether matrix products are faster in bfloat16."""
     return DEVICE.type == "cuda" or cpu_has_bfloat16()
 
 
 @contextlib.contextmanager
 def at_sigterm(handler: Callable[..., None]) -> Iterator[None]:
-    """Within this context a SIGTERM calls `handler`."""
+    """Call `handler` at a SIGTERM within this context."""
     before = signal.signal(signal.SIGTERM, handler)
     try:
         yield
@@ -51,15 +51,17 @@ def at_sigterm(handler: Callable[..., None]) -> Iterator[None]:
 
 
 def autocast() -> torch.autocast:
-    """Matrix products in bfloat16 where that is faster."""
+    """Compute matrix products in bfloat16 if that is faster."""
     return torch.autocast(DEVICE.type, torch.bfloat16, enabled=has_bfloat16())
 
 
 def stage_parser(
     description: str, *, minutes: float, weights: str = "weights", warm: bool = False
 ) -> argparse.ArgumentParser:
-    """The command line options of every training stage; of one that can continue from the saved
-    weights, `--warm`."""
+    """Return a parser with the options of every training stage.
+
+    With `warm` it has `--warm`, for a stage that can continue from the saved weights.
+    """
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -75,8 +77,11 @@ def stage_parser(
 
 
 class Supply(Dataset[Batch], Generic[Batch]):
-    """Batches by their step. On a CPU they are made when they are asked for; where there is a GPU
-    worker processes make them ahead, and steps must be asked for in their order."""
+    """Batches by their step.
+
+    On a CPU they are made when they are asked for. With a GPU worker processes make them ahead,
+    and steps must be asked for in order.
+    """
 
     def __init__(self, make: Callable[[int], Batch]) -> None:
         self._make = make
@@ -86,7 +91,7 @@ class Supply(Dataset[Batch], Generic[Batch]):
         return self._make(step)
 
     def batch(self, step: int) -> Batch:
-        """The batch of this step, in main memory."""
+        """Return the batch of this step, in main memory."""
         if DEVICE.type == "cpu":
             return self._make(step)
         if self._ahead is None:
@@ -104,16 +109,21 @@ class Supply(Dataset[Batch], Generic[Batch]):
 
 
 def keep_memory() -> None:
-    """Has glibc keep large blocks that are freed. Otherwise it maps each temporary anew, and a
-    quarter of a step on a CPU goes into page faults."""
+    """Make glibc keep large blocks that are freed.
+
+    Otherwise it maps each temporary anew, and page faults take a quarter of a step on a CPU.
+    """
     if mallopt := getattr(ctypes.CDLL(None), "mallopt", None):
         mallopt(M_MMAP_MAX, 0)
         mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
 
 
 def rate(step: int, fallen: float, *, warmup: int = 100) -> float:
-    """Fraction of the peak learning rate: linear warm-up, constant, then linear to a fiftieth as
-    `fallen` goes from 0 to 1."""
+    """Return the fraction of the peak learning rate.
+
+    It warms up linearly, is constant, then falls linearly to a fiftieth as `fallen` goes from 0
+    to 1.
+    """
     return min(1.0, (step + 1) / warmup) * (1 - 0.98 * fallen)
 
 
@@ -126,12 +136,21 @@ def train(
     args: argparse.Namespace,
     every: float = 240.0,
 ) -> None:
-    """Runs `loss_of(step, fallen)` until `args.minutes` of training, over all runs together, are
-    used up, or until SIGTERM; then for `args.fall` minutes more while the learning rate falls. A
-    fall alone (minutes 0) begins at once.
+    """Train for `args.minutes`, then for `args.fall` minutes while the learning rate falls.
 
-    Checkpoints go to `NAME.pt` in the folder `args.runs`, those of a fall to `NAME-fall.pt`, every
-    `every` seconds and at the end; `save()` then writes the weights.
+    The minutes count over all runs together. A fall alone (minutes 0) begins at once. SIGTERM
+    ends the training early. Checkpoints go to `NAME.pt` in the folder `args.runs`, those of a
+    fall to `NAME-fall.pt`, every `every` seconds and at the end; `save()` then writes the
+    weights.
+
+    Args:
+        name: the stage's name.
+        module: the network.
+        optimizers: its optimizers.
+        loss_of: `loss_of(step, fallen)` returns the loss, and figures for the progress bar.
+        save: writes the weights.
+        args: the options of `stage_parser`.
+        every: seconds between checkpoints.
     """
     keep_memory()
     minutes, fall, folder = args.minutes, args.fall, args.runs

@@ -1,7 +1,8 @@
 """Muon (Jordan et al. 2024): momentum whose update of a matrix is made orthogonal.
 
-`torch.optim.Muon` does the same in bfloat16 everywhere. On a processor without it that takes 13 s a
-step for the embedded target, where forward and backward take 2.3; in float32 it takes 0.3.
+`torch.optim.Muon` does the same in bfloat16 everywhere. On a processor without bfloat16 that
+takes 13 s a step for the embedded target, where forward and backward take 2.3 s; in float32 it
+takes 0.3 s.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ from torch import Tensor
 
 from engine.models.supply.device import cpu_has_bfloat16
 
-COEFFICIENTS = 3.4445, -4.7750, 2.0315  # of the quintic, Jordan's
+COEFFICIENTS = 3.4445, -4.7750, 2.0315  # of Jordan's quintic
 
 
 def orthogonal(matrix: Tensor, steps: int = 5) -> Tensor:
-    """About U V^T of a matrix U S V^T, by Newton-Schulz iterations: singular values end between
-    0.7 and 1.2."""
+    """Return about U V^T of a matrix U S V^T, by Newton-Schulz iterations.
+
+    Singular values end between 0.7 and 1.2.
+    """
     a, b, c = COEFFICIENTS
     wide = matrix.T if matrix.shape[0] > matrix.shape[1] else matrix
     fast = matrix.is_cuda or cpu_has_bfloat16()
@@ -31,8 +34,11 @@ def orthogonal(matrix: Tensor, steps: int = 5) -> Tensor:
 
 
 class Muon(torch.optim.Optimizer):
-    """Muon with Nesterov momentum and decoupled weight decay, its updates scaled to the size of
-    AdamW's (0.2 sqrt(max(rows, columns)), Liu et al. 2025)."""
+    """Muon with Nesterov momentum and decoupled weight decay.
+
+    Its updates are scaled to the size of AdamW's (0.2 sqrt(max(rows, columns)), Liu et al.
+    2025).
+    """
 
     def __init__(
         self, params: Iterable[Tensor], lr: float, weight_decay: float, momentum: float = 0.95

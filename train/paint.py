@@ -1,10 +1,9 @@
-"""Things in other colours: a glyph's main colours turned to one of eleven, in Oklab (Ottosson
-2020), its shading kept.
+"""Things in other colours: a glyph's main colours become one of eleven, and keep their shading.
 
-A glyph's main colours are those of one hue, its light greys or its dark ones, whichever is the
-largest part. `paint.toml` names the things that take no colour, and the main colours where the
-largest part is not what people mean. `python -m train.paint OUT.png NAME ..` draws things in all
-colours.
+The colours are turned in Oklab (Ottosson 2020). A glyph's main colours are those of one hue,
+its light greys or its dark ones, whichever is the largest part. `paint.toml` names the things
+that take no colour, and the main colours of those where people mean another part than the
+largest. `python -m train.paint OUT.png NAME ..` draws things in all colours.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from engine.reader.colours import TO_LAB, TO_LMS, oklab, recoloured
 from engine.reader.scene import COLOURS, SIZES
 from train.glyphs import glyphs, names
 
-RGB = {  # of plain grounds, and of things
+RGB = {  # colours of plain grounds and of things
     "red": (222, 56, 50),
     "orange": (244, 144, 44),
     "yellow": (250, 216, 76),
@@ -36,10 +35,10 @@ RGB = {  # of plain grounds, and of things
     "brown": (128, 86, 58),
     "sky blue": (140, 204, 246),
 }
-CONTRAST = {"black": 0.6, "white": 0.6}  # of the shading that is kept
-SHADING = 0.85  # of other colours
+CONTRAST = {"black": 0.6, "white": 0.6}  # share of the shading that is kept
+SHADING = 0.85  # the same for other colours
 GREY = 0.045  # chroma below which a colour is grey
-BINS = 72  # of hues
+BINS = 72  # bins of hues
 WIDE = np.deg2rad(40)  # how far from the main hue a colour may be
 _LISTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 MAIN: dict[str, str] = _LISTS["main"]
@@ -47,26 +46,26 @@ MAIN: dict[str, str] = _LISTS["main"]
 
 @functools.cache
 def coloured() -> tuple[str, ...]:
-    """The names of the things that take a colour, in the order of all names."""
+    """Return the names of the things that take a colour, in the order of all names."""
     own = {*_LISTS["own"], *(n for n, heading in names().items() if heading in _LISTS["headings"])}
     return tuple(sorted(names().keys() - own))
 
 
 @functools.cache
 def takes(name: str, colour: str) -> bool:
-    """Whether a thing can have this colour, and is no other thing in it."""
+    """Return whether a thing can have this colour, and is no other thing in it."""
     return name in coloured() and recoloured(name, colour, names()) == (name, colour)
 
 
 def to_rgb(lab: np.ndarray) -> np.ndarray:
-    """sRGB [.., 3] in 0..1 of Oklab [.., 3]; what lies outside is clipped."""
+    """Return sRGB [.., 3] in 0..1 of Oklab [.., 3]; values outside are clipped."""
     linear = (lab @ np.linalg.inv(TO_LAB).T) ** 3 @ np.linalg.inv(TO_LMS).T
     linear = linear.clip(0, 1)
     return np.where(linear <= 0.0031308, linear * 12.92, 1.055 * linear ** (1 / 2.4) - 0.055)
 
 
 def step(x: np.ndarray, low: float, high: float) -> np.ndarray:
-    """From 0 at `low` to 1 at `high`, smoothly."""
+    """Rise smoothly from 0 at `low` to 1 at `high`."""
     t = ((x - low) / (high - low)).clip(0, 1)
     return t * t * (3 - 2 * t)
 
@@ -81,7 +80,7 @@ class Parts:
 
 @functools.cache
 def parts(name: str, size: str = "") -> Parts:
-    """Finds a thing's main colours: those that MAIN says, else the largest part."""
+    """Find a thing's main colours: those that MAIN names, otherwise the largest part."""
     glyph, kind = glyphs(8 * SIZES[size])[name], MAIN.get(name, "")
     alpha = glyph[..., 3]
     lab = oklab(255 * (glyph[..., :3] / np.maximum(alpha, 1e-3)[..., None]).clip(0, 1))
@@ -114,9 +113,11 @@ def parts(name: str, size: str = "") -> Parts:
 
 @functools.cache
 def painted(name: str, colour: str = "", size: str = "") -> np.ndarray:
-    """A thing in one of COLOURS or, with none, in its own, of one of SIZES: premultiplied float32
-    RGBA [8 side, 8 side, 4]. Of its main colours lightness keeps its differences and chroma its
-    ratios."""
+    """Return a thing in one of COLOURS, or its own, as premultiplied float32 RGBA.
+
+    It is [8 side, 8 side, 4], with a side of SIZES. In its main colours, differences of
+    lightness and ratios of chroma are kept.
+    """
     glyph = glyphs(8 * SIZES[size])[name]
     if not colour:
         return glyph

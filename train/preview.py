@@ -1,10 +1,11 @@
-"""The preview decoder, distilled from the VQ decoder. `python -m train.preview --minutes 5 --fall
-6.5`, then `python -m train.preview --figures`
+"""The preview decoder, distilled from the VQ decoder.
 
-Loss: squared error to the VQ decoder's pixels, on training scenes that its encoder made codes of,
-every other one half-made as a race shows it, with the loss over its known cells. The VQ decoder
-draws the scenes once, before the training. `--figures` instead prints what weights/README.md says
-of the weights.
+python -m train.preview --minutes 5 --fall 6.5 python -m train.preview --figures
+
+Loss: squared error to the VQ decoder's pixels, on codes that its encoder made of training
+scenes. Every other scene is half-made, as a race shows it, and its loss covers the known cells.
+The VQ decoder draws the scenes once, before the training. `--figures` prints instead the
+figures of the weights in weights/README.md.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from train.target import load_target
 from train.tokenizer import load_vq, stacked, to_pixels
 
 SCENES, BATCH = 8000, 8
-SHARES = (1.0, 0.75, 0.5, 0.25)  # of a picture's cells that are known, in its figures
+SHARES = (1.0, 0.75, 0.5, 0.25)  # shares of a picture's cells that are known, in the figures
 STREAM = 200  # of scenes; the target trains on others
 RACES = Path("static/races")
 Draw = Callable[[np.ndarray], np.ndarray]  # codes int [B, h, w] to uint8 [B, H, W, 3]
@@ -43,8 +44,11 @@ Draw = Callable[[np.ndarray], np.ndarray]  # codes int [B, h, w] to uint8 [B, H,
 
 @torch.inference_mode()
 def pool(vq: EmbeddedVQ, seed: int, count: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Codes [N, h, w] of `count` training scenes, every other one half-made, the VQ decoder's
-    pictures of them, uint8 [N, H, W, 3], and their known cells, bool [N, h, w]."""
+    """Return training scenes as codes [N, h, w], pictures [N, H, W, 3] and known cells [N, h, w].
+
+    Every other scene is half-made. The pictures are the VQ decoder's, uint8; known cells are
+    bool.
+    """
     parts = []
     for first in range(0, count, BATCH):
         indices = range(first, min(first + BATCH, count))
@@ -59,7 +63,7 @@ def pool(vq: EmbeddedVQ, seed: int, count: int) -> tuple[Tensor, Tensor, Tensor]
 
 
 def raced(folder: Path = RACES) -> np.ndarray:
-    """The finished grids of the recorded races, int [N, h, w], each once."""
+    """Return the finished grids of the recorded races, int [N, h, w], without duplicates."""
     traces = [Trace.loads(file.read_text()) for file in sorted(folder.glob("*.json"))]
     grids = [
         trace.tokens(lane).reshape(trace.header.grid)
@@ -70,8 +74,10 @@ def raced(folder: Path = RACES) -> np.ndarray:
 
 
 def sampled(weights: Path, count: int) -> np.ndarray:
-    """Grids int [4 count, h, w] that vanilla AR draws of the first `count` held-out captions of
-    each kind."""
+    """Return grids int [4 count, h, w] that vanilla AR draws for held-out captions.
+
+    They are the first `count` of each kind.
+    """
     captions = [what.caption for kind in KINDS.values() for what, _ in kind.scenes(count)]
     tokenizer, target = load(weights / "captions/tokenizer.json"), load_target(weights / "target")
     ids = torch.tensor([x.ids for x in tokenizer.encode_batch(captions)], device=DEVICE)
@@ -81,8 +87,10 @@ def sampled(weights: Path, count: int) -> np.ndarray:
 
 
 def psnr(pixels: Draw, shown: Draw, grids: np.ndarray, share: float = 1.0) -> list[float]:
-    """PSNR in dB of each grid's picture as `shown`, to that by `pixels`, over the first `share` of
-    its cells: the others are not known yet."""
+    """Return the PSNR in dB of each grid's picture by `shown` to that by `pixels`.
+
+    It covers the first `share` of the cells: the others are not known yet.
+    """
     found = []
     for grid in torch.from_numpy(grids)[:, None]:
         codes, known = half_made(grid, round(share * grid[0].numel()))
@@ -94,7 +102,7 @@ def psnr(pixels: Draw, shown: Draw, grids: np.ndarray, share: float = 1.0) -> li
 
 
 def one_colour(model: EmbeddedModel) -> Draw:
-    """Draws each cell in the mean colour of its code beside codes of its own kind."""
+    """Draw each cell in the mean colour of its code among equal codes."""
     codes = np.arange(model.vocab_size)[:, None, None].repeat(2, 1).repeat(2, 2)
     colours = model.pixels(codes).mean((1, 2)).round().astype(np.uint8)
     side = model.pixels(codes[:1]).shape[1] // 2
@@ -102,7 +110,7 @@ def one_colour(model: EmbeddedModel) -> Draw:
 
 
 def seconds(draw: Draw, grids: np.ndarray) -> float:
-    """Seconds that drawing these grids takes, the shortest of 15 times."""
+    """Return the seconds that drawing these grids takes, the shortest of 15 times."""
 
     def times() -> Iterator[float]:
         for _ in range(15):
@@ -114,9 +122,11 @@ def seconds(draw: Draw, grids: np.ndarray) -> float:
 
 
 def print_figures(weights: Path) -> None:
-    """PSNR on pictures that nothing was fitted on, of the weights, of decoders fitted as those of
-    public models are, of the table of patches before the first step, and of one colour a code; and
-    the weights' speed on one thread."""
+    """Print the weights' speed on one thread, and PSNR on pictures that nothing was fitted on.
+
+    The PSNR is that of the weights, of decoders fitted like those of public models, of the
+    table of patches before the first step, and of one colour per code.
+    """
     torch.set_num_threads(1)
     model = EmbeddedModel(weights)
     assert model.preview is not None

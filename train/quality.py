@@ -1,10 +1,11 @@
 """Quality against passes: what each relaxation costs, and that the lossless lanes cost nothing.
-`python -m train.quality --pictures 500 --out visualize/figures/quality.json`
 
-Every lane of LANES draws the same held-out captions from the same seeds, spread over `--workers`
-processes of one thread each. The file is saved after each caption, so that all lanes have the same
-number of pictures, and the same command goes on where it was stopped. docs/performance.md says what
-is measured.
+python -m train.quality --pictures 500 --out visualize/figures/quality.json
+
+Every lane of LANES draws the same held-out captions from the same seeds, in `--workers`
+processes of one thread each. The file is saved after each caption, so that all lanes have the
+same number of pictures, and the same command resumes a stopped run. docs/performance.md says
+what is measured.
 """
 
 from __future__ import annotations
@@ -69,8 +70,10 @@ CANDIDATES = 100
 
 
 def captions(world: dict[str, list[str]]) -> Iterator[Scene]:
-    """Held-out captions of all layouts in their order, things in their own colours, without those
-    that the model does not know."""
+    """Yield held-out captions of all layouts in order, without those that the model does not know.
+
+    Things have their own colours.
+    """
     for index in itertools.count():
         what, _ = scene(TEST, index, held=True, **PLAIN)
         if set(what.things) <= set(world["glyphs"]):
@@ -78,14 +81,16 @@ def captions(world: dict[str, list[str]]) -> Iterator[Scene]:
 
 
 def judge_of(world: dict[str, list[str]]) -> Judge | None:
-    """The judge, if it draws the very things that the model was trained on."""
+    """Return the judge; None if it draws other things than the model was trained on."""
     names = vocabulary()[0]
     return Judge(CANDIDATES, len(names), SIDE) if tuple(world["glyphs"]) == names else None
 
 
 def draw(model: ImageModel, lane: str, prompt: str, seed: int) -> tuple[np.ndarray, int, float]:
-    """A lane's picture: its tokens [length] in the model's order, forward passes, and mean shift.
-    What fills in parts alone fills in all of it, in spread order."""
+    """Return a lane's picture: its tokens [length] in the model's order, passes, and mean shift.
+
+    A decoder that only fills in parts fills in the whole picture, in spread order.
+    """
     parsed = parse_lane(lane)
     everything = Infilling((MASKED,) * model.plan.length, "spread")
     filling = None if parsed.decoder in WHOLE else everything
@@ -103,12 +108,12 @@ def draw(model: ImageModel, lane: str, prompt: str, seed: int) -> tuple[np.ndarr
 def log_p(
     model: ImageModel, prompt: str, tokens: np.ndarray, sampling: Sampling
 ) -> tuple[float, int]:
-    """Log-probability of a picture's tokens [length] in nats, and how many of them top-k or top-p
-    leave out, teacher-forced.
+    """Return the log-probability of a picture's tokens [length] in nats, teacher-forced.
 
-    p is the model's at the guidance and the temperature of `sampling`, before top-k and top-p: a
-    relaxed rule may commit tokens that those leave out, as rounding may at their border, and one
-    such token would make a picture impossible.
+    p is the model's at the guidance and the temperature of `sampling`, before top-k and top-p.
+    A relaxed rule may commit tokens that those leave out, and so may rounding at their border;
+    one such token would make a picture impossible. The second value is the number of such
+    tokens.
     """
     sequence = torch.from_numpy(tokens).to(model.device)
     free = model.forced_ids.to(model.device) < 0
@@ -120,8 +125,8 @@ def log_p(
 
 
 def measure(model: ImageModel, lane: str, what: Scene, index: int, judge: Judge | None) -> Picture:
-    """Picture number `index` of a lane. The judge's other candidates are the same for all lanes."""
-    prompt = describe(what)  # prompts are read: the layout's word would be a count or a pair
+    """Measure picture `index` of a lane; all lanes have the same other candidates to judge by."""
+    prompt = describe(what)  # the reader would take the layout's word for a count or a pair
     tokens, passes, shift = draw(model, lane, prompt, index)
     nats, cut = log_p(model, prompt, tokens, model.sampling)
     right = None
@@ -133,32 +138,34 @@ def measure(model: ImageModel, lane: str, what: Scene, index: int, judge: Judge 
 
 
 class Measurement:
-    """What pictures of some weights are measured with."""
+    """The model and the judge with which pictures of some weights are measured."""
 
     def __init__(self, weights: Path) -> None:
-        torch.set_num_threads(1)  # more gain such a small model little; lanes are spread
+        torch.set_num_threads(1)  # more threads gain little here; processes share the lanes
         self.model = EmbeddedModel(weights)
         self.judge = judge_of(self.model.world)
         self._scenes: list[Scene] = []
         self._further = captions(self.model.world)
 
     def picture(self, lane: str, index: int) -> Picture:
-        """Picture number `index` of a lane."""
+        """Return picture number `index` of a lane."""
         self._scenes += itertools.islice(self._further, max(0, index + 1 - len(self._scenes)))
         return measure(self.model, lane, self._scenes[index], index, self.judge)
 
 
-measurement = functools.cache(Measurement)  # of each process
+measurement = functools.cache(Measurement)  # one in each process
 
 
 def picture(weights: Path, lane: str, index: int) -> Picture:
-    """Picture number `index` of a lane, in any process."""
+    """Return picture number `index` of a lane, in any process."""
     return measurement(weights).picture(lane, index)
 
 
 def in_order(workers: Executor, ahead: int) -> Callable[..., Iterator[Picture]]:
-    """A `map` over worker processes with at most `ahead` calls waiting: no worker idles between
-    captions, and a measurement that is stopped waits for few pictures."""
+    """Return a `map` over worker processes, with at most `ahead` calls waiting.
+
+    No worker idles between captions, and a stopped measurement waits for few pictures.
+    """
 
     def spread(
         call: Callable[[str, int], Picture], lanes: Iterable[str], indices: Iterable[int]
@@ -175,12 +182,14 @@ def in_order(workers: Executor, ahead: int) -> Callable[..., Iterator[Picture]]:
 
 
 def resume(file: Path, empty: Quality) -> Quality:
-    """What `file` holds, `empty` where there is none. Raises ValueError if it holds another
-    measurement."""
+    """Return the measurement in `file`, or `empty` if there is no file.
+
+    Raises ValueError if it holds another measurement.
+    """
     found = Quality.load(file) if file.exists() else empty
     if not found.continues(empty):
         raise ValueError(
-            f"{file} was measured with other code, weights or settings: name another file with"
+            f"{file} was measured with other code, weights or settings: give another file with"
             " --out"
         )
     return found
@@ -194,8 +203,16 @@ def run(
     report: Callable[[str], None],
     spread: Callable[..., Iterator[Picture]] = map,
 ) -> None:
-    """Draws until each point has so many pictures, by `picture(lane, index)`, and saves after each
-    caption. `report` prints how long it takes; `spread` is a `map` over processes."""
+    """Draw until each point has `pictures` pictures; save after each caption.
+
+    Args:
+        quality: the measurement so far.
+        file: where it is saved.
+        pictures: how many pictures each point should have.
+        picture: `picture(lane, index)` draws and measures one.
+        report: prints how long it takes.
+        spread: a `map` over processes.
+    """
     lanes, spent = [point.lane for point in quality.points], list[float]()
     indices = range(len(quality), pictures)
     drawn = spread(picture, lanes * len(indices), (index for index in indices for _ in lanes))
@@ -218,7 +235,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=processors(), help="processes")
     args = parser.parse_args()
     if args.workers < 1:
-        parser.error(f"--workers is 1 or more, not {args.workers}")
+        parser.error(f"--workers must be 1 or more, not {args.workers}")
     measured = measurement(args.weights)
     model, judge = measured.model, measured.judge
     if judge is None:
@@ -244,7 +261,7 @@ def main() -> None:
     report = functools.partial(print, flush=True)
     spawn = multiprocessing.get_context("spawn")
     with (
-        at_sigterm(lambda *_: sys.exit(143)),  # no worker is left behind
+        at_sigterm(lambda *_: sys.exit(143)),  # ends the workers too
         ProcessPoolExecutor(args.workers, spawn) as workers,
     ):
         run(begun, args.out, args.pictures, draw_one, report, in_order(workers, 2 * args.workers))

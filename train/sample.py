@@ -1,5 +1,7 @@
-"""Batched vanilla AR sampling, for the evaluation alone: the decoders that race are in
-`engine/decoders/`."""
+"""Batched vanilla AR sampling, for the evaluation only.
+
+The decoders that race are in `engine/decoders/`.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from engine.settings import Sampling
 
 
 def guided_probs(conditional: Tensor, unconditional: Tensor, sampling: Sampling) -> Tensor:
-    """Conditional and unconditional logits [..., V] to probabilities, as in every lane."""
+    """Turn conditional and unconditional logits [..., V] into probabilities, as in every lane."""
     logits = guide(torch.stack([conditional, unconditional]), sampling.guidance).flatten(0, -2)
     free = torch.zeros(len(logits), dtype=torch.bool, device=logits.device)
     return logits_to_probs(logits, sampling, free).view_as(conditional)
@@ -24,8 +26,10 @@ def guided_probs(conditional: Tensor, unconditional: Tensor, sampling: Sampling)
 
 @torch.inference_mode()
 def draw_codes(target: EmbeddedTarget, captions: Tensor, sampling: Sampling, seed: int) -> Tensor:
-    """One sample for each caption [B, P]: codes [B, image tokens]. The target's matrices become
-    views of fused ones, as in the engine."""
+    """Draw a sample for each caption [B, P]: codes [B, image tokens].
+
+    The target's matrices become views of fused ones, as in the engine.
+    """
     body, device = target.model, captions.device
     lean = LeanBody(body.layers, body.norm, body.rotary_emb)
     noise = torch.Generator(device).manual_seed(seed)
@@ -60,7 +64,7 @@ def draw_codes(target: EmbeddedTarget, captions: Tensor, sampling: Sampling, see
 
 @torch.inference_mode()
 def pictures(vq: EmbeddedVQ, codes: Tensor) -> np.ndarray:
-    """Codes [B, n * n] to pixels, uint8 [B, 8n, 8n, 3]."""
+    """Turn codes [B, n * n] into pixels, uint8 [B, 8n, 8n, 3]."""
     side = int(codes.shape[1] ** 0.5)
     drawn = torch.cat([vq.decode(some.unflatten(1, (side, side))) for some in codes.split(16)])
     return ((drawn.clamp(-1, 1) + 1) * 127.5).round().byte().permute(0, 2, 3, 1).cpu().numpy()

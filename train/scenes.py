@@ -1,8 +1,9 @@
 """Scenes: one to four glyphs on a ground, with a caption; 160 x 160 pixels, rendered on the fly.
 
 Glyphs move by whole tokens (8 pixels), so that a glyph has the same codes in every place: in a
-trial nothing mattered more for a small model. In half of the scenes some have a colour that is not
-their own, and many of those alone are tiny or huge. A scene is a pure function of (seed, index).
+trial nothing mattered more for a small model. In half of the scenes some glyphs have a colour
+that is not their own. Many single glyphs are tiny or huge. A scene is a pure function of (seed,
+index).
 
 `python -m train.scenes OUT.png` draws a contact sheet.
 """
@@ -25,19 +26,19 @@ from train.paint import RGB, painted, takes
 
 PATCH = 8  # pixels a token
 SIZE = PATCH * TOKENS
-SHARES = {  # of the layouts
+SHARES = {  # shares of the layouts
     Layout.ONE: 0.44,
     Layout.PAIR: 0.2,
     Layout.STACK: 0.12,
     Layout.THREE: 0.1,
     Layout.FOUR: 0.14,
 }
-EQUAL = 0.25  # of the scenes of several things have some thing more than once
-CENTRAL = 0.25  # of the things alone have no place drawn, but the centre
+EQUAL = 0.25  # of the scenes with several things have some thing more than once
+CENTRAL = 0.25  # of the single things are at the centre without drawing a place
 
 COLOURFUL = 0.5  # of the scenes have colours that are not their things' own
 COLOURED = 0.8  # of the things of those scenes have one
-SIZED = 0.6  # of the things alone are tiny or huge
+SIZED = 0.6  # of the single things are tiny or huge
 
 Ground = Callable[[np.random.Generator], np.ndarray]
 
@@ -47,8 +48,10 @@ def _colour(rgb: tuple[int, int, int]) -> np.ndarray:
 
 
 def _noise(rng: np.random.Generator, across: float, down: float) -> np.ndarray:
-    """Smooth noise [SIZE, SIZE], mean 0, standard deviation about 1, whose features are `across` x
-    `down` pixels."""
+    """Return smooth noise [SIZE, SIZE] with features of `across` x `down` pixels.
+
+    Its mean is 0, its standard deviation about 1.
+    """
     rows, columns = (int(SIZE / d) + 4 for d in (down, across))
     coarse = Image.fromarray(rng.standard_normal((rows, columns)).astype(np.float32))
     wide = (int(columns * across), int(rows * down))
@@ -80,8 +83,10 @@ def _clouds(low: tuple[int, int, int], high: tuple[int, int, int]) -> Ground:
 def _texture(
     low: tuple[int, int, int], high: tuple[int, int, int], across: float, down: float
 ) -> Ground:
-    """Two scales of noise, the finer about as large as a token: neighbouring tokens depend on each
-    other, but little, and no token is sure."""
+    """Return two scales of noise, the finer about as large as a token.
+
+    Neighbouring tokens depend on each other a little, and no token is certain.
+    """
 
     def ground(rng: np.random.Generator) -> np.ndarray:
         return _mix(
@@ -94,8 +99,10 @@ def _texture(
 
 
 def _stripes(low: tuple[int, int, int], high: tuple[int, int, int]) -> Ground:
-    """Soft stripes, upright, level or slanted, of random phase: uncertain at first, then nearly
-    certain."""
+    """Return soft stripes, upright, level or slanted, of random phase.
+
+    They are uncertain at first, then nearly certain.
+    """
 
     def ground(rng: np.random.Generator) -> np.ndarray:
         y, x = np.mgrid[:SIZE, :SIZE].astype(np.float32)
@@ -142,12 +149,12 @@ GROUNDS: dict[str, Ground] = {
 
 
 def held_out(what: Scene) -> bool:
-    """One caption in sixteen is never trained on, in any wording."""
+    """Return whether a caption is never trained on, in any wording: one in sixteen."""
     return zlib.crc32(what.caption.encode()) % 16 == 0
 
 
 class Wanted(TypedDict, total=False):
-    """What a random scene shall be like, as `random_scene` has it."""
+    """What a random scene should be like; see `random_scene`."""
 
     shares: np.ndarray | None
     layout: Layout | None
@@ -157,14 +164,14 @@ class Wanted(TypedDict, total=False):
 
 @functools.cache
 def vocabulary() -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Names of things, grounds and places."""
+    """Return the names of things, grounds and places."""
     return tuple(glyphs()), tuple(GROUNDS), tuple(PLACES)
 
 
 def random_things(
     rng: np.random.Generator, count: int, shares: np.ndarray | None
 ) -> tuple[str, ...]:
-    """So many names, drawn by their `shares` (alike if None); now and then some are the same."""
+    """Return `count` names, drawn by their `shares` (equal if None); sometimes some are equal."""
     names = vocabulary()[0]
     picks = rng.choice(len(names), count, p=shares)
     if count > 1 and rng.random() < EQUAL:
@@ -176,8 +183,11 @@ def random_things(
 def random_colours(
     rng: np.random.Generator, things: tuple[str, ...], coloured: bool | None
 ) -> tuple[str, ...]:
-    """A colour or none for each of the things: for all that can have one if `coloured`, for none if
-    not, and now and then if None. Half of the time equal things have the same."""
+    """Return a colour for each thing, "" for its own.
+
+    Equal things have the same colour half of the time. If `coloured`, each thing that can have
+    a colour has one; if it is False, none has; if it is None, some have at times.
+    """
     if coloured is False or (coloured is None and rng.random() >= COLOURFUL):
         return ()
     alike, found = rng.random() < 1 / 2, list[str]()
@@ -201,10 +211,17 @@ def random_scene(
     coloured: bool | None = None,
     sized: bool | None = None,
 ) -> Scene:
-    """A random scene, held out or not, of things drawn by their `shares`, of `layout` or of any; a
-    third of all things alone are at the centre. `coloured`: all things or none have a colour that
-    is not their own, as far as they can; `sized`: a thing alone is tiny or huge, or is not; None:
-    now and then."""
+    """Return a random scene, held out or not, of `layout` or of any.
+
+    Args:
+        rng: draws it.
+        held: whether its caption is held out.
+        shares: the shares by which things are drawn.
+        layout: its layout; any if None. A third of all single things are at the centre.
+        coloured: whether all things that can, or none, have a colour that is not their own; at
+            times if None.
+        sized: whether a single thing is tiny or huge; at times if None.
+    """
     _, grounds, places = vocabulary()
     layouts = list(SHARES)
     while True:
@@ -223,7 +240,7 @@ def random_scene(
 
 
 def render(what: Scene, rng: np.random.Generator) -> np.ndarray:
-    """The scene as uint8 [SIZE, SIZE, 3]; `rng` draws the ground's noise."""
+    """Return the scene as uint8 [SIZE, SIZE, 3]; `rng` draws the ground's noise."""
     picture, side = GROUNDS[what.ground](rng).astype(np.float32, copy=True), what.side * PATCH
     for name, colour, (row, column) in zip(what.things, what.colours, what.squares, strict=True):
         top, left = row * PATCH, column * PATCH
@@ -237,8 +254,10 @@ def render(what: Scene, rng: np.random.Generator) -> np.ndarray:
 def scene(
     seed: int, index: int, *, held: bool = False, **wanted: Unpack[Wanted]
 ) -> tuple[Scene, np.ndarray]:
-    """Scene number `index` of stream `seed`: what it shows and its pixels uint8 [SIZE, SIZE, 3].
-    What is `wanted` is as in `random_scene`."""
+    """Return scene `index` of stream `seed`: what it shows and its pixels uint8 [SIZE, SIZE, 3].
+
+    `wanted` is as in `random_scene`.
+    """
     rng = np.random.default_rng((seed, index, held))
     what = random_scene(rng, held=held, **wanted)
     return what, render(what, rng)

@@ -1,14 +1,16 @@
-"""Stage 2: the target, a small Llama over image codes. `python -m train.target --minutes 85`
+"""Stage 2: the target, a small Llama over image codes.
 
-Cross-entropy over the 400 image tokens. Tokens of things count three times, because most of a
-textured ground is unpredictable noise; the weight depends on caption and position alone, so the
-optimum at each is still the true distribution. Where the caption is dropped (one scene in ten, for
-guidance) all tokens count alike, for the same reason.
+python -m train.target --minutes 85
 
-A longer `--minutes` continues from the checkpoint; `--warm` starts from the saved weights where
-that is gone, at half of the rates: at the full ones the loss climbs back at once (docs/log.md).
-It draws hard things more often. Saved weights of another canvas or of other names are first adapted
-(train/warm.py), the captions' tokenizer with them.
+The loss is the cross-entropy over the 400 image tokens. Tokens of things count three times,
+because most of a textured ground is unpredictable noise. The weight depends only on caption and
+position, so the optimum at each is still the true distribution. For the same reason all tokens
+count alike where the caption is dropped (one scene in ten, for guidance).
+
+A longer `--minutes` continues from the checkpoint. Without one, `--warm` starts from the saved
+weights at half of the rates: at the full ones the loss climbs back at once (docs/log.md). It
+draws hard things more often. Saved weights of another canvas or of other names are first
+adapted (train/warm.py), and so is the captions' tokenizer.
 """
 
 from __future__ import annotations
@@ -39,8 +41,14 @@ BATCH, DROPOUT, THING_WEIGHT = 16, 0.1, 3.0
 
 
 class Drawn(NamedTuple):
-    """Scenes before the tokenizer: captions [B, CAPTION], pictures uint8 [B, 160, 160, 3], the
-    tokens in things' squares, bool [B, 400], and the dropped captions, bool [B]."""
+    """Scenes before the tokenizer.
+
+    Attributes:
+        captions: [B, CAPTION].
+        pictures: uint8 [B, 160, 160, 3].
+        things: the tokens in things' squares, bool [B, 400].
+        dropped: the dropped captions, bool [B].
+    """
 
     captions: Tensor
     pictures: Tensor
@@ -51,7 +59,7 @@ class Drawn(NamedTuple):
     def of(
         cls, tokenizer: Tokenizer, texts: list[str], scenes: list[tuple[Scene, np.ndarray]]
     ) -> Drawn:
-        """Scenes under the captions `texts`, of which the empty ones are the dropped."""
+        """Make it of scenes and their captions `texts`, "" for dropped ones."""
         return cls(
             torch.tensor([encoding.ids for encoding in tokenizer.encode_batch(texts)]),
             stacked([pixels for _, pixels in scenes]),
@@ -61,7 +69,7 @@ class Drawn(NamedTuple):
 
 
 class Examples(NamedTuple):
-    """What a network is trained on: codes [B, 400] in the place of the pictures of `Drawn`."""
+    """Training examples of a network: `Drawn` with codes [B, 400] in place of pictures."""
 
     captions: Tensor
     codes: Tensor
@@ -70,7 +78,7 @@ class Examples(NamedTuple):
 
 
 def boxes(what: Scene) -> Tensor:
-    """The tokens in each thing's square, in raster order: bool [things, 400]."""
+    """Return the tokens in each thing's square, in raster order: bool [things, 400]."""
     inside = torch.zeros(len(what.things), GRID, GRID, dtype=torch.bool)
     for square, (top, left) in zip(inside, what.squares, strict=True):
         square[top : top + what.side, left : left + what.side] = True
@@ -78,13 +86,13 @@ def boxes(what: Scene) -> Tensor:
 
 
 def load_target(folder: Path) -> EmbeddedTarget:
-    """The trained target, on the device, in float32."""
+    """Load the trained target, on the device, in float32."""
     return EmbeddedTarget.from_pretrained(folder, dtype=torch.float32).to(DEVICE)
 
 
 @torch.no_grad()
 def encoded(vq: EmbeddedVQ, drawn: Drawn) -> Examples:
-    """Scenes through the tokenizer, on the device."""
+    """Encode scenes by the tokenizer, on the device."""
     with autocast():
         codes = vq.encode(to_pixels(drawn.pictures)).flatten(1)
     captions, things, dropped = (
@@ -94,8 +102,7 @@ def encoded(vq: EmbeddedVQ, drawn: Drawn) -> Examples:
 
 
 def batch(tokenizer: Tokenizer, seed: int, shares: np.ndarray | None, step: int) -> Drawn:
-    """Training batch number `step` of stream `seed`, its things drawn by `shares` (alike if
-    None)."""
+    """Return training batch `step` of stream `seed`; things are drawn by `shares`, or alike."""
     count = BATCH * LARGER
     scenes = [scene(seed, i, shares=shares) for i in range(step * count, (step + 1) * count)]
     rng = np.random.default_rng((seed, step, 2))
@@ -106,15 +113,14 @@ def batch(tokenizer: Tokenizer, seed: int, shares: np.ndarray | None, step: int)
 
 
 def held_batch(tokenizer: Tokenizer, seed: int, step: int, **wanted: Unpack[Wanted]) -> Drawn:
-    """Batch number `step` of the held-out scenes of stream `seed`, under their canonical
-    captions."""
+    """Return batch `step` of held-out scenes of stream `seed`, with their canonical captions."""
     indices = range(step * BATCH, (step + 1) * BATCH)
     scenes = [scene(seed, i, held=True, **wanted) for i in indices]
     return Drawn.of(tokenizer, [what.caption for what, _ in scenes], scenes)
 
 
 def inputs(target: EmbeddedTarget, some: Examples) -> Tensor:
-    """The inputs of all slots but the last, whose row predicts nothing: [B, CAPTION + 400, D]."""
+    """Return inputs [B, CAPTION + 400, D] of all slots but the last, which predicts nothing."""
     positions = torch.arange(some.codes.shape[1] - 1, device=some.codes.device)
     return torch.cat(
         [target.embed_caption(some.captions), target.embed_codes(some.codes[:, :-1], positions)], 1
@@ -122,7 +128,7 @@ def inputs(target: EmbeddedTarget, some: Examples) -> Tensor:
 
 
 def token_loss(target: EmbeddedTarget, some: Examples) -> Tensor:
-    """Cross-entropy of every image token, nats [B, 400]."""
+    """Return the cross-entropy of every image token, nats [B, 400]."""
     with autocast():
         hidden = target.model(
             inputs_embeds=inputs(target, some), use_cache=False
@@ -144,8 +150,10 @@ def held_out_nats(
     seed: int = 1,
     **wanted: Unpack[Wanted],
 ) -> tuple[list[float], list[float]]:
-    """Each batch's mean nats per token on scenes never trained on, in things' squares and outside
-    them."""
+    """Return each batch's mean nats per token, in things' squares and outside them.
+
+    The scenes were never trained on.
+    """
     things, ground = list[float](), list[float]()
     for step in range(batches):
         some = encoded(vq, held_batch(tokenizer, seed, step, **wanted))
@@ -157,10 +165,13 @@ def held_out_nats(
 
 @torch.no_grad()
 def shares_by_nats(target: EmbeddedTarget, vq: EmbeddedVQ, tokenizer: Tokenizer) -> np.ndarray:
-    """The shares in which things are drawn for training, [things], in proportion to the nats of
-    each on two plain grounds (others' noise shows through thin glyphs), four things a scene, within
-    half and three times their mean: what is hard is seen more often. Shares change no distribution
-    to learn where the caption names the thing whole."""
+    """Return the shares [things] in which things are drawn for training: hard ones more often.
+
+    They are proportional to the nats of each thing, four to a scene, on two plain grounds:
+    others' noise shows through thin glyphs. They are limited to half and three times their
+    mean. They change no distribution that is learnt if the caption gives the thing's whole
+    name.
+    """
     names, plain = vocabulary()[0], list(RGB)
     nats: dict[str, list[float]] = {name: [] for name in names}
     fours = [
@@ -186,9 +197,11 @@ def shares_by_nats(target: EmbeddedTarget, vq: EmbeddedVQ, tokenizer: Tokenizer)
 
 
 def optimizers(target: EmbeddedTarget, share: float = 1.0) -> list[torch.optim.Optimizer]:
-    """Muon for the matrices inside the layers, AdamW for embeddings, head and norms, at a `share`
-    of their peak rates. Caption and slot embeddings have a higher rate: each of their rows is seen
-    in few scenes, or is needed by all rows at once."""
+    """Return Muon for the layers' matrices, and AdamW for embeddings, head and norms.
+
+    `share` multiplies their peak rates. Caption and slot embeddings have a higher rate: each of
+    their rows is seen in few scenes, or is needed by all rows at once.
+    """
     matrices = [p for p in target.model.layers.parameters() if p.ndim == 2]
     tables = [target.captions.weight, target.slots.weight]
     rest = [p for p in target.parameters() if not any(p is q for q in (*matrices, *tables))]
@@ -204,9 +217,10 @@ def optimizers(target: EmbeddedTarget, share: float = 1.0) -> list[torch.optim.O
 
 @torch.no_grad()
 def place_slots(target: EmbeddedTarget) -> None:
-    """Initialises each image slot's embedding as a row's plus a column's, of the token that the
-    slot predicts, so that a thing learnt at one place generalises to the others from the first
-    step."""
+    """Initialise each image slot's embedding as a row's plus a column's of the predicted token.
+
+    What is learnt at one place then generalises to the others from the first step.
+    """
     first = target.config.caption_slots
     axes = torch.randn(2, GRID, target.config.hidden_size, device=target.slots.weight.device) * 0.05
     together = (axes[0][:, None] + axes[1][None]).flatten(0, 1)
@@ -231,7 +245,7 @@ def main() -> None:
 
     shares = shares_by_nats(target, vq, tokenizer) if args.warm else None
     if DEVICE.type == "cpu":
-        # The fused kernel's backward pass is slow on a CPU; compiled, the plain attention takes two
+        # The fused kernel's backward pass is slow on a CPU; compiled plain attention takes two
         # thirds of its time.
         target.set_attn_implementation("eager")
     for layer in target.model.layers:

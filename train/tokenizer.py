@@ -1,18 +1,21 @@
-"""Stage 1: the VQ-VAE. `python -m train.tokenizer --minutes 40 --fall 10`, then `--decoder
---minutes 60 --fall 15`; `--warm` begins from the saved weights
+"""Stage 1: the VQ-VAE.
 
-Half of the scenes have four things: the more things a scene shows, the more of them are learnt.
-With saved weights, things are drawn in proportion to their errors.
+python -m train.tokenizer --minutes 40 --fall 10 python -m train.tokenizer --decoder --minutes
+60 --fall 15
+
+`--warm` begins from the saved weights. Half of the scenes have four things: the more things a
+scene shows, the more of them are learnt. With saved weights, things are drawn in proportion to
+their errors.
 
 Loss: L1, L1 of the horizontal and vertical differences, and the mean over scenes of log squared
-error (as in PSNR: an error on a plain ground weighs more than one in a texture, as it does to the
-eye), plus commitment. The codebook is an exponential moving average of the features assigned to
-each code; unused codes are revived from the features with the largest errors, until the learning
-rate falls.
+error, plus commitment. The log is as in PSNR: an error on a plain ground weighs more than one
+in a texture, as it does to the eye. The codebook is an exponential moving average of the
+features assigned to each code. Until the learning rate falls, unused codes are revived from the
+features with the largest errors.
 
 `--decoder` trains the decoder alone, with encoder and codebook frozen: every token keeps its
-meaning, so a target can be trained at the same time. A saved decoder narrower or shallower than
-`VQConfig` asks for grows first.
+meaning, so a target can be trained at the same time. A saved decoder that is narrower or
+shallower than `VQConfig` grows first.
 """
 
 from __future__ import annotations
@@ -36,19 +39,24 @@ LOG = 0.05  # weight of the log squared error
 
 
 def stacked(pictures: list[np.ndarray]) -> Tensor:
-    """Pictures uint8 [SIZE, SIZE, 3] in one tensor [B, SIZE, SIZE, 3]."""
+    """Stack pictures uint8 [SIZE, SIZE, 3] into [B, SIZE, SIZE, 3]."""
     return torch.from_numpy(np.stack(pictures))
 
 
 def to_pixels(pictures: Tensor) -> Tensor:
-    """Pictures uint8 [B, SIZE, SIZE, 3] as pixels [B, 3, SIZE, SIZE] in -1..1, on the device."""
+    """Turn pictures uint8 [B, SIZE, SIZE, 3] into pixels [B, 3, SIZE, SIZE] in -1..1.
+
+    They are on the device.
+    """
     pixels = pictures.to(DEVICE, non_blocking=True).permute(0, 3, 1, 2).float()
     return (pixels / 127.5 - 1).contiguous(memory_format=torch.channels_last)
 
 
 def batch(seed: int, shares: np.ndarray | None, step: int) -> Tensor:
-    """Pictures uint8 [B, SIZE, SIZE, 3] of training scenes step * B and following, every other one
-    of four things, which are drawn by their `shares` (alike if None)."""
+    """Return pictures uint8 [B, SIZE, SIZE, 3] of training scenes step * B and following.
+
+    Every other one has four things. Things are drawn by their `shares`, or alike if None.
+    """
     count, layouts = BATCH * LARGER, (Layout.FOUR, None)
     indices = range(step * count, (step + 1) * count)
     return stacked([scene(seed, i, shares=shares, layout=layouts[i % 2])[1] for i in indices])
@@ -60,7 +68,7 @@ def differences(x: Tensor) -> tuple[Tensor, Tensor]:
 
 @torch.no_grad()
 def psnr(vq: EmbeddedVQ, shown: list[tuple[Scene, np.ndarray]]) -> list[tuple[str, float]]:
-    """The name and PSNR in dB of each thing's square in scenes."""
+    """Return the name and PSNR in dB of each thing's square in scenes."""
     found = []
     for first in range(0, len(shown), BATCH):
         some = shown[first : first + BATCH]
@@ -76,8 +84,11 @@ def psnr(vq: EmbeddedVQ, shown: list[tuple[Scene, np.ndarray]]) -> list[tuple[st
 
 
 def shares_by_error(vq: EmbeddedVQ) -> np.ndarray:
-    """The shares in which things are drawn for training, [things], in proportion to the root mean
-    square error of each on grey, within half and three times their mean."""
+    """Return the shares [things] in which things are drawn for training.
+
+    They are proportional to each thing's root mean square error on grey, limited to half and
+    three times their mean.
+    """
     names = vocabulary()[0]
     fours = [tuple(np.take(names, range(i, i + 4), mode="wrap")) for i in range(0, len(names), 4)]
     shown = [Scene(Layout.FOUR, four, "grey") for four in fours]
@@ -88,7 +99,7 @@ def shares_by_error(vq: EmbeddedVQ) -> np.ndarray:
 
 
 def load_vq(folder: Path) -> EmbeddedVQ:
-    """The saved tokenizer, frozen, on the device, in float32."""
+    """Load the saved tokenizer, frozen, on the device, in float32."""
     return (
         EmbeddedVQ.from_pretrained(folder, dtype=torch.float32)
         .to(DEVICE)
@@ -99,12 +110,14 @@ def load_vq(folder: Path) -> EmbeddedVQ:
 
 @torch.no_grad()
 def grown(saved: EmbeddedVQ) -> EmbeddedVQ:
-    """A tokenizer of `VQConfig`'s sizes, none less than the saved one's, that decodes as that does:
-    new channels and blocks give zeros at first (Net2Net, arXiv:1511.05641), new codes copy the old
-    ones in their order."""
+    """Return a tokenizer of `VQConfig`'s sizes that decodes like the saved one, which is no larger.
+
+    New channels and blocks give zeros at first (Net2Net, arXiv:1511.05641); new codes copy the
+    old ones in order.
+    """
     vq = EmbeddedVQ(VQConfig()).to(DEVICE)
     vq.encoder = saved.encoder
-    # A code's copies are its equals, of which the first is chosen: the others are revived.
+    # Of equal codes the first is always chosen, so the copies stay unused and are revived.
     vq.codebook.copy_(saved.codebook[torch.arange(vq.config.codes) % saved.config.codes])
     layers, first = list(vq.decoder), 1 + saved.config.depth
     for writes in (layers[0], *(x.outer for x in layers if isinstance(x, Residual))):
@@ -114,16 +127,18 @@ def grown(saved: EmbeddedVQ) -> EmbeddedVQ:
         for kept, parameter in zip(old.parameters(), new.parameters(), strict=True):
             parameter[tuple(map(slice, kept.shape))] = kept
         if isinstance(old, Residual):
-            # The mean square is of more channels now.
+            # The mean square now covers more channels.
             new.norm.weight *= (len(old.norm.weight) / len(new.norm.weight)) ** 0.5
     return vq
 
 
 @torch.no_grad()
 def update_codebook(vq: EmbeddedVQ, features: Tensor, chosen: Tensor, *, revive: bool) -> None:
-    """Moves each code towards the mean of the features [N, D] assigned to it by `chosen` [N]. With
-    `revive`, codes unused since the last time move to features drawn with probability proportional
-    to their squared error."""
+    """Move each code towards the mean of the features [N, D] assigned to it by `chosen` [N].
+
+    With `revive`, codes unused for REVIVE_EVERY steps move to features, which are drawn with
+    probability proportional to their squared error.
+    """
     counts = torch.bincount(chosen, minlength=len(vq.codebook)).float()
     sums = torch.zeros_like(vq.codebook).index_add_(0, chosen, features)
     vq.mass.mul_(DECAY).add_(counts, alpha=1 - DECAY)

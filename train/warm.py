@@ -1,7 +1,7 @@
 """Adapts saved weights to another canvas or other names, for the stages' `--warm`.
 
-Each slot's embedding is that of the image token which the slot predicts, so the table is
-interpolated as a picture of the canvas is. Embeddings of caption tokens are carried over by the
+Each slot's embedding belongs to the image token that the slot predicts, so the table is
+interpolated like a picture of the canvas. Embeddings of caption tokens are carried over by the
 tokens' texts.
 """
 
@@ -23,7 +23,7 @@ from train.captions import PAD, build, knows_names
 
 
 def save_half(network: PreTrainedModel, folder: Path) -> None:
-    """Writes float16 safetensors, each under 10 MB."""
+    """Write float16 safetensors, each under 10 MB."""
     network.save_pretrained(
         folder,
         state_dict={k: v.half() for k, v in network.state_dict().items()},
@@ -32,8 +32,10 @@ def save_half(network: PreTrainedModel, folder: Path) -> None:
 
 
 def resized(table: Tensor, side: int) -> Tensor:
-    """Rows [n * n, D] of a canvas's tokens in raster order, for a canvas of side x side: bilinear,
-    corner tokens keep theirs."""
+    """Interpolate rows [n * n, D] of a canvas's tokens for a canvas of side x side.
+
+    They are in raster order. It is bilinear, and corner tokens keep theirs.
+    """
     old = int(len(table) ** 0.5)
     if old == side:
         return table
@@ -43,15 +45,20 @@ def resized(table: Tensor, side: int) -> Tensor:
 
 
 def resized_slots(slots: Tensor, caption_slots: int, side: int) -> Tensor:
-    """A target's slot table for a canvas of side x side. The begin-of-image slot predicts image
-    token 0, and the last slot of all predicts nothing."""
+    """Return a target's slot table for a canvas of side x side.
+
+    The begin-of-image slot predicts image token 0; the very last slot predicts nothing.
+    """
     image = resized(slots[caption_slots:-1], side)
     return torch.cat([slots[:caption_slots], image, slots[-1:]])
 
 
 def carried(embeddings: Tensor, old: Tokenizer, new: Tokenizer) -> Tensor:
-    """Caption embeddings [old vocabulary, D] for `new`'s: a token's own where `old` has it, else
-    the mean of those of its words that `old` has as one token, else noise of their spread."""
+    """Carry caption embeddings [old vocabulary, D] over to the vocabulary of `new`.
+
+    A token that `old` has keeps its own. Another gets the mean of its words that `old` has as
+    one token, or else noise of their spread.
+    """
     shape = new.get_vocab_size(), embeddings.shape[1]
     noise = torch.randn(shape, generator=torch.Generator().manual_seed(0))
     found = noise.to(embeddings) * embeddings.std()
@@ -69,8 +76,10 @@ def carried(embeddings: Tensor, old: Tokenizer, new: Tokenizer) -> Tensor:
 def adapted(
     saved: EmbeddedTarget, old: Tokenizer, new: Tokenizer, side: int = SIDE, codes: int = CODES
 ) -> EmbeddedTarget:
-    """A target or an infilling one for captions of another tokenizer, a canvas of side x side and
-    so many codes: new ones begin as the old ones in their order."""
+    """Return a target, or an infilling one, for another tokenizer, canvas and number of codes.
+
+    The canvas is side x side; new codes begin as copies of the old ones in order.
+    """
     config = LlamaConfig.from_dict(
         saved.config.to_dict()
         | {"caption_vocab": new.get_vocab_size(), "image_tokens": side * side, "vocab_size": codes}
@@ -88,8 +97,10 @@ def adapted(
 
 
 def adapt(weights: Path) -> None:
-    """Brings the saved target, infilling weights and captions' tokenizer in `weights` to today's
-    names and canvas. Nothing changes where they are of that form."""
+    """Adapt the saved target, infilling weights and captions' tokenizer to the current form.
+
+    That is, to today's names and canvas. Nothing changes if they fit already.
+    """
     file = weights / "captions/tokenizer.json"
     old = Tokenizer.from_file(str(file))
     new = old if knows_names(old) else build()

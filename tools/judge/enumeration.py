@@ -75,7 +75,7 @@ class Enumeration:
         most_committed: the tokens of the pass that commits most.
         statuses: the statuses of committed tokens.
         misrecorded: for windows with one draft, the largest difference between the probability
-        that it is accepted and the recorded one.
+            that it is accepted and the recorded one.
     """
 
     joint: Joint = field(default_factory=lambda: defaultdict(float))
