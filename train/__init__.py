@@ -6,10 +6,14 @@ in which its learning rate falls at the end.
 To go on from saved weights, work in a copy W of their folder, without its SHA256SUMS
 (weights/README.md says how to make them again):
 
-python -m train.tokenizer --warm --weights W/vq python -m train.tokenizer --decoder --weights
-W/vq python -m train.target --warm --weights W python -m train.drafter --warm --weights W python
--m train.infill --warm --weights W python -m train.evaluate --choose --captions 60 --weights W
-python -m train.evaluate --weights W python -m train.evaluate_infill --weights W
+    python -m train.tokenizer --warm --weights W/vq
+    python -m train.tokenizer --decoder --weights W/vq
+    python -m train.target --warm --weights W
+    python -m train.drafter --warm --weights W
+    python -m train.infill --warm --weights W
+    python -m train.evaluate --choose --captions 60 --weights W
+    python -m train.evaluate --weights W
+    python -m train.evaluate_infill --weights W
 
 Without `--warm` a stage begins from nothing, infilling from the target. The target reads the
 tokenizer's codes, the drafter the target's states.

@@ -1,6 +1,6 @@
 """Stage 3: the EAGLE drafter of the frozen target.
 
-python -m train.drafter --minutes 10
+    python -m train.drafter --minutes 10
 
 `--warm` begins from the saved one.
 

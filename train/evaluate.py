@@ -1,6 +1,7 @@
 """Stage 4: evaluation of the embedded model.
 
-python -m train.evaluate --choose python -m train.evaluate
+    python -m train.evaluate --choose
+    python -m train.evaluate
 
 The second command writes `weights/evaluation.json` and the contact sheet `weights/samples.png`.
 The first one compares guidance scales and top-k on captions of another stream, and keeps the

@@ -1,6 +1,6 @@
 """Stage 6: evaluation of infilling.
 
-python -m train.evaluate_infill
+    python -m train.evaluate_infill
 
 Writes `weights/infill/evaluation.json`, and `samples.png` beside it. That shows held-out
 pictures, the same with a thing's square masked, and what is filled in for the picture's own

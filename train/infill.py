@@ -1,6 +1,6 @@
 """Stage 5: the target that fills in any cells given any others.
 
-python -m train.infill
+    python -m train.infill
 
 Continues from `weights/target`. The sequence of a scene is its caption, the known cells in
 raster order, then the masked ones, in raster or in spread order. The loss is the cross-entropy

@@ -1,6 +1,7 @@
 """The preview decoder, distilled from the VQ decoder.
 
-python -m train.preview --minutes 5 --fall 6.5 python -m train.preview --figures
+    python -m train.preview --minutes 5 --fall 6.5
+    python -m train.preview --figures
 
 Loss: squared error to the VQ decoder's pixels, on codes that its encoder made of training
 scenes. Every other scene is half-made, as a race shows it, and its loss covers the known cells.

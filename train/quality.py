@@ -1,6 +1,6 @@
 """Quality against passes: what each relaxation costs, and that the lossless lanes cost nothing.
 
-python -m train.quality --pictures 500 --out visualize/figures/quality.json
+    python -m train.quality --pictures 500 --out visualize/figures/quality.json
 
 Every lane of LANES draws the same held-out captions from the same seeds, in `--workers`
 processes of one thread each. The file is saved after each caption, so that all lanes have the

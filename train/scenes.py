@@ -154,7 +154,7 @@ def held_out(what: Scene) -> bool:
 
 
 class Wanted(TypedDict, total=False):
-    """What a random scene should be like; see `random_scene`."""
+    """The wishes for a random scene; see `random_scene`."""
 
     shares: np.ndarray | None
     layout: Layout | None

@@ -1,6 +1,6 @@
 """Stage 2: the target, a small Llama over image codes.
 
-python -m train.target --minutes 85
+    python -m train.target --minutes 85
 
 The loss is the cross-entropy over the 400 image tokens. Tokens of things count three times,
 because most of a textured ground is unpredictable noise. The weight depends only on caption and

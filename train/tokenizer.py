@@ -1,7 +1,7 @@
 """Stage 1: the VQ-VAE.
 
-python -m train.tokenizer --minutes 40 --fall 10 python -m train.tokenizer --decoder --minutes
-60 --fall 15
+    python -m train.tokenizer --minutes 40 --fall 10
+    python -m train.tokenizer --decoder --minutes 60 --fall 15
 
 `--warm` begins from the saved weights. Half of the scenes have four things: the more things a
 scene shows, the more of them are learnt. With saved weights, things are drawn in proportion to

@@ -33,7 +33,7 @@ RUNS_SMALL, RUNS_CHOICES, RUNS_LARGER = 5000, 6000, 500
 
 @dataclass(frozen=True)
 class Case:
-    """What was enumerated on one model with one plan and some settings.
+    """The enumeration of a decoder on one model, with one plan and some settings.
 
     Attributes:
         joint: the decoder's joint distribution over the plan's sequences.

@@ -1,4 +1,7 @@
-"""What a lane must do whatever its distribution, on small models with real random numbers."""
+"""Checks of what a lane must do whatever its distribution.
+
+They run on small models with real random numbers.
+"""
 
 from __future__ import annotations
 

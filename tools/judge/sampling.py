@@ -38,7 +38,7 @@ PROMPTS = ("", "a cat")  # a small model's distribution does not depend on them
 
 @dataclass
 class Coverage:
-    """What passes did.
+    """The coverage of some passes.
 
     Attributes:
         statuses: the statuses of committed tokens.
