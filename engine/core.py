@@ -62,7 +62,7 @@ class Plan:
 
     @cached_property
     def has_forced(self) -> bool:
-        """Whether any position is forced."""
+        """True if any position is forced."""
         return max(self.forced) >= 0
 
     @property
@@ -132,7 +132,7 @@ class Candidates(NamedTuple):
 
 @dataclass(slots=True)
 class Diagnostics:
-    """What a rule considered on a tree besides the drafts; it is recorded and nothing else.
+    """The facts that a rule considered on a tree besides the drafts; they are only recorded.
 
     For a chain, `WindowDecoder.groups` and `WindowDecoder.shift` give the same facts.
     """

@@ -62,7 +62,7 @@ class Infilling:
 
     @property
     def below(self) -> bool:
-        """Whether the masked cells are all cells after some cell in raster order."""
+        """True if the masked cells are all cells after some cell in raster order."""
         behind = len(self.known) - self.known.index(MASKED)
         return self.order == "raster" and self.masked == behind
 

@@ -68,10 +68,10 @@ class Device(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Availability:
-    """Whether a model can race on this machine.
+    """A model's availability on this machine.
 
-    If not, it has the reason as a sentence, and in two or three words. `note` are sentences on what
-    else to know before a race.
+    If it cannot race, `reason` says why in a sentence, and `short_reason` in two or three
+    words. `note` has sentences on what else to know before a race.
     """
 
     reason: str = ""

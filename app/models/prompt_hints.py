@@ -1,4 +1,4 @@
-"""What the models know: lists of names, prompts of them, and hints.
+"""The models' knowledge of prompts: lists of names, prompts made of them, and hints.
 
 A hint is for a prompt of which a model draws something else.
 """

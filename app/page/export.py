@@ -65,7 +65,7 @@ FOLLOWS = (
 
 @dataclass(frozen=True, slots=True)
 class Instant:
-    """What the board shows now: clock, time on it, layer, lanes by index, and if it is dark."""
+    """The view of the board now: clock, time on it, layer, lanes by index, and if it is dark."""
 
     clock: str
     t: float

@@ -1,7 +1,7 @@
-"""What if: the rejected drafts of a finished race, verified again by another decoder's rule.
+"""The what-if: the rejected drafts of a finished race, verified again by another decoder's rule.
 
-Drafts that would have passed are marked on the lane's picture, and a curve has their number against
-each knob.
+Drafts that would have passed are marked on the lane's picture. A curve shows their number
+against each knob.
 """
 
 from __future__ import annotations

@@ -46,10 +46,10 @@ class Ticket:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """What a race in the queue waits for.
+    """A race's wait in the queue.
 
-    `ahead` races come first and take about `seconds`, which is None until a race on the device has
-    ended.
+    `ahead` races come first and take about `seconds`, which is None until a race on the device
+    has ended.
     """
 
     ahead: int

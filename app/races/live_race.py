@@ -81,7 +81,7 @@ class LiveRace:
 
     @property
     def ends(self) -> bool:
-        """Whether it is to end after the step in progress."""
+        """True if it is to end after the step in progress."""
         return self.stopped.is_set() or bool(self.reason)
 
     @property

@@ -25,7 +25,7 @@ _trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" el
 def read_upload(
     read: Callable[Values, Result], *values: Values.args, **named: Values.kwargs
 ) -> Result:
-    """What `read` returns, or raises, once earlier uploads are read."""
+    """Return what `read` returns, or raise what it raises, once earlier uploads are read."""
     return _thread.submit(partial(_read, read, *values, **named)).result()
 
 

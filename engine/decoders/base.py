@@ -34,7 +34,7 @@ class Badge(Enum):
 
     @property
     def lossless(self) -> bool:
-        """Whether it promises vanilla AR's distribution."""
+        """True if it promises vanilla AR's distribution."""
         return self in (Badge.IDENTICAL, Badge.ROUNDED, Badge.SAME_DISTRIBUTION)
 
 
@@ -104,7 +104,7 @@ class Decoder(ABC):
 
     @property
     def captured(self) -> bool:
-        """Whether its steps are launched as CUDA graphs."""
+        """True if its steps are launched as CUDA graphs."""
         return False
 
     @abstractmethod

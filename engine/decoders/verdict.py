@@ -164,14 +164,14 @@ class SampledModel(_Part):
 
 
 class Samples(_Part):
-    """What was sampled, of models too large to enumerate.
+    """The pictures sampled from models that are too large to enumerate.
 
     e is the largest e-value of the models divided by the number of tests. For vanilla AR's own
     pictures the probability of an e this large is at most 1 / e (Ville's inequality).
 
     Each of the `statistics` of the first model, with the defaults, detects some difference with
-    probability 0.99: a `deviation` in an eighth of a single token's ranks, or `pooled` in an eighth
-    of all tokens' ranks. Both are 0 where the test ended early.
+    probability 0.99: a `deviation` in an eighth of a single token's ranks, or `pooled` in an
+    eighth of all tokens' ranks. Both are 0 where the test ended early.
     """
 
     models: tuple[SampledModel, ...]
@@ -190,10 +190,10 @@ class Samples(_Part):
 
 
 class Reached(_Part):
-    """What passes did.
+    """The extremes that passes reached.
 
-    It has the statuses of committed tokens, the largest number of tokens that a pass committed, and
-    the largest number of passes that a picture took.
+    It has the statuses of committed tokens, the largest number of tokens that a pass committed,
+    and the largest number of passes that a picture took.
     """
 
     statuses: tuple[str, ...]
@@ -202,10 +202,10 @@ class Reached(_Part):
 
 
 class Coverage(_Part):
-    """What was reached by enumeration, and what by sampling pictures.
+    """The reach of the enumeration, and that of the sampled pictures.
 
-    `age` is the largest number of passes that a draft waited in a sampled picture. `idle` are the
-    lines of the decoder's file that no sampled picture ran.
+    `age` is the largest number of passes that a draft waited in a sampled picture. `idle` are
+    the lines of the decoder's file that no sampled picture ran.
     """
 
     enumerated: Reached

@@ -41,12 +41,12 @@ class WindowDecoder(Decoder, Generic[AnyState]):
 
     @property
     def capturable(self) -> bool:
-        """Whether the operations of a step are always the same, as a CUDA graph needs."""
+        """True if a step always has the same operations, as a CUDA graph needs."""
         return True
 
     @property
     def captured(self) -> bool:
-        """Whether its steps run as graphs here."""
+        """True if its steps run as graphs here."""
         captures = self.model.captures
         return captures is not None and self.capturable and self.name not in captures.without
 

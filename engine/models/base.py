@@ -103,7 +103,7 @@ class ImageModel(ABC):
 
     @property
     def runtime(self) -> str:
-        """What runs its layers, with the version; "" for PyTorch."""
+        """Name and version of the runtime of its layers; "" for PyTorch."""
         return ""
 
     @cached_property

@@ -54,7 +54,7 @@ class BodyModel(ImageModel):
 
     @property
     def runtime(self) -> str:
-        """What runs the layers if it is not PyTorch; on a GPU it is known once they have run."""
+        """The runtime of its layers, "" for PyTorch; on a GPU it is known once they have run."""
         runs = "run_layers" in vars(self) or self.graphs
         return self.run_layers.runtime if runs else ""
 

@@ -53,7 +53,7 @@ class WindowCache:
 
     @property
     def repeats(self) -> bool:
-        """Whether passes with the shapes of the open window's pass occur again.
+        """True if passes with the shapes of the open window's pass occur again.
 
         All do except the one that reads the prompt, where slots are attended to in buckets.
         """

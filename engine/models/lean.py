@@ -24,7 +24,7 @@ _HEAD_NORM_EPS = 1e-5  # a constant in ChameleonLayerNorm
 class Cache(Protocol):
     @property
     def repeats(self) -> bool:
-        """Whether passes of the same shapes come again."""
+        """True if passes of the same shapes come again."""
 
     def update(self, k: Tensor, v: Tensor, layer: int) -> tuple[Tensor, Tensor]:
         """Write a layer's keys and values [R, H, T, d]; return those of all S slots."""

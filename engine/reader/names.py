@@ -1,4 +1,4 @@
-"""What words mean in a prompt.
+"""The meanings of words in a prompt.
 
 There are names in many languages, words that join or count what they name, and words that name
 nothing.
@@ -19,7 +19,7 @@ from engine.reader import words as lists
 
 
 class Kind(Enum):
-    """What a word is to a prompt."""
+    """The part that a word plays in a prompt."""
 
     THING = auto()
     WIDER = auto()  # than any class: "dog"

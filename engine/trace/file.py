@@ -107,16 +107,17 @@ def _is_scalar(value: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What was raced, and on what.
+    """The race's request, and the device that it ran on.
 
     Attributes:
         cells: the grid cell, in raster order, of every sequence position; -1 for one that the
-            model's layout forces. In an infilling these are the masked cells in the order in which
-            they were filled in (with the forced positions between them where it is `below`); the
-            other cells were known.
+            model's layout forces. In an infilling these are the masked cells in the order in
+            which they were filled in (with the forced positions between them where it is
+            `below`); the other cells were known.
         machine: the device on which the seconds were measured.
         weights: `ImageModel.weights`.
-        dtype: the type of number in which the model computed; "" where an older file does not say.
+        dtype: the type of number in which the model computed; "" where an older file does not
+            say.
         dropped: the detail that the file of a long race leaves out.
     """
 

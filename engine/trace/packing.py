@@ -25,7 +25,7 @@ _TOGETHER = "top"  # of this field a row's bytes stand together: they are often 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What several lanes may hold together; `bytes` counts their rows in memory."""
+    """Limits on what several lanes hold together; `bytes` counts their rows in memory."""
 
     steps: int
     positions: int

@@ -114,7 +114,7 @@ SHARES: tuple[ShareName, ...] = get_args(ShareName)
 
 
 class Status(IntEnum):
-    """What a step did to a position."""
+    """A step's effect on a position."""
 
     ACCEPTED = 0  # the draft passed and is committed
     RESAMPLED = 1  # the draft was rejected; a token drawn in its place is committed

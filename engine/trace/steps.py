@@ -102,7 +102,7 @@ class StepTable:
 
     @cached_property
     def committed(self) -> np.ndarray:
-        """Whether each row's step committed it."""
+        """True for each row that its step committed."""
         committed: np.ndarray = self.offset < self.steps["committed"][self.step]
         return committed
 
@@ -140,7 +140,7 @@ class StepTable:
 
     @cached_property
     def has_group(self) -> np.ndarray:
-        """Whether each row has a row in `groups`."""
+        """True for each row that has a row in `groups`."""
         return np.asarray(self.positions["refs"] & _HAS_GROUP > 0)
 
     @cached_property

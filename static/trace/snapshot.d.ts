@@ -51,7 +51,7 @@ interface LaneSnapshot {
 
 type LaneState = "waiting" | "racing" | "finished" | "stopped" | "failed";
 
-/** What happened in a lane since the last message. */
+/** The changes of a lane since the last message. */
 interface LaneUpdate {
   state: LaneState;
   error: string;
@@ -68,7 +68,7 @@ interface LaneUpdate {
   picture: string; // as in a snapshot, where it is another one
 }
 
-/** What a paper's table reports for a lane like this one. */
+/** A figure that a paper reports for a lane like this one. */
 interface PaperMark {
   words: string; // the figure: "701.35 passes", or tokens "4.51 a pass"
   source: string;
@@ -116,7 +116,7 @@ interface Snapshot {
   bets?: number[]; // on each lane, of those who watch; none where nobody bets
 }
 
-/** What happened in a race since the last message, a snapshot or an update. */
+/** The changes of a race since the last message, a snapshot or an update. */
 interface Update {
   seq: number;
   state: LaneState;

@@ -1,8 +1,8 @@
-"""What the page receives of a race: a Snapshot, and Updates while it runs.
+"""The messages that the page receives of a race: a Snapshot, and Updates while it runs.
 
 A Snapshot is the race at one instant. An Update has what happened since the message before.
-`static/trace/snapshot.d.ts` has these types for the board's JavaScript; after a change `python -m
-visualize.board.snapshot_types` writes it again.
+`static/trace/snapshot.d.ts` has these types for the board's JavaScript; after a change `python
+-m visualize.board.snapshot_types` writes it again.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class LaneFigures(BaseModel):
 
 
 class PaperMark(BaseModel):
-    """What a paper's table reports for a lane like this one."""
+    """A figure that a paper reports for a lane like this one."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -70,7 +70,7 @@ class LaneSnapshot(LaneFigures):
 
 
 class LaneUpdate(LaneFigures):
-    """What happened in a lane since the last message."""
+    """The changes of a lane since the last message."""
 
     lane: int
     table: dict[str, str] = Field(description="base64 of each table's new rows, where it has any")
@@ -158,7 +158,7 @@ class Snapshot(BaseModel):
 
 
 class Update(BaseModel):
-    """What happened in a race since the last message, a snapshot or an update."""
+    """The changes of a race since the last message, a snapshot or an update."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -1,4 +1,4 @@
-"""What speed costs: the stored measurement of quality against passes (GSD Fig. 10, without FID).
+"""The price of speed: the stored measurement of quality against passes (GSD Fig. 10, without FID).
 
 The lanes of a finished race are rings in it.
 """

@@ -95,7 +95,7 @@ class Cells:
 
     @property
     def blank(self) -> bool:
-        """Whether there is nothing to draw the picture with."""
+        """True if there is nothing to draw the picture with."""
         return self._picture is None and self._swatches is None
 
     def _pictured(self, instant: Instant) -> Image.Image:

@@ -53,7 +53,7 @@ class ModelError(Exception):
 
 
 class Prompts(Enum):
-    """What a model draws from a prompt."""
+    """The kind of thing that a model draws from a prompt."""
 
     ANY = "any text"
     SCENES = "things on a ground"
