@@ -36,22 +36,22 @@ SLOW = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m cluster", description=__doc__)
-    parser.add_argument("--address", help="of a running cluster, as ray.init takes it")
+    parser.add_argument("--address", help="a running cluster, as ray.init takes it")
     parser.add_argument(
         "--racers",
         type=int,
         nargs=2,
         default=(1, 2),
         metavar=("LEAST", "MOST"),
-        help="so many at least, also while nobody races, and so many at most",
+        help="number of racers: at least, even while nobody races, and at most",
     )
     parser.add_argument("--cpus", type=float, default=1, help="CPU cores of each racer")
     parser.add_argument("--gpus", type=float, default=0, help="GPUs of each racer, whole ones")
-    parser.add_argument("--lanes-apart", action="store_true", help="a lane a racer")
-    parser.add_argument("--host", default="127.0.0.1", help="to serve on; of a cluster, its head's")
+    parser.add_argument("--lanes-apart", action="store_true", help="one lane per racer")
+    parser.add_argument("--host", default="127.0.0.1", help="to serve on; a cluster's head serves")
     parser.add_argument("--port", type=int, default=7860, help="to serve on")
     parser.add_argument(
-        "--route", default="/", help="path of the page, beside others of a cluster: /photo-finish"
+        "--route", default="/", help="path of the page, if a cluster serves others: /photo-finish"
     )
     args = parser.parse_args()
     least, most = args.racers
@@ -175,8 +175,8 @@ def _say_what_is_missing(options: Options) -> None:
     if room < options.least:
         print(
             f"Photo Finish waits for machines: the cluster has room for {room:g} racers of"
-            f" {options.cpus:g} cores and {options.gpus} GPUs each, and {options.least} have to be"
-            " there.",
+            f" {options.cpus:g} cores and {options.gpus} GPUs each, but {options.least} are"
+            " needed.",
             flush=True,
         )
 

@@ -32,10 +32,10 @@ def main() -> None:
     page.set_defaults(run=serve_page)
     add_race_command(commands.add_parser("race", help="race decoders over one prompt and seed"))
     add_infill_command(commands.add_parser("infill", help="fill in part of a picture"))
-    add_bench_command(commands.add_parser("bench", help="figures of many races"))
-    add_judge_command(commands.add_parser("judge", help="whether a decoder is lossless, exactly"))
-    add_models_command(commands.add_parser("models", help="what races here; fetch or check one"))
-    add_check_command(commands.add_parser("check", help="whether races run here as they should"))
+    add_bench_command(commands.add_parser("bench", help="measure many races"))
+    add_judge_command(commands.add_parser("judge", help="say whether a decoder is lossless"))
+    add_models_command(commands.add_parser("models", help="list, fetch or check models"))
+    add_check_command(commands.add_parser("check", help="check how races run here"))
     args = parser.parse_args()
     status = INTERRUPTED
 

@@ -18,17 +18,17 @@ from tools.race import add_model_options, add_out_option, load_model, print_race
 
 
 def add_infill_command(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("trace", type=Path, help="a saved race, whose picture to change")
-    parser.add_argument("--lane", type=int, default=1, help="whose picture; counted from 1")
+    parser.add_argument("trace", type=Path, help="a saved race with the picture to change")
+    parser.add_argument("--lane", type=int, default=1, help="the lane with the picture, from 1")
     parser.add_argument("--box", default="4,4,8,8", help="top,left,height,width in tokens")
-    parser.add_argument("--prompt", help="another caption than the race's")
+    parser.add_argument("--prompt", help="caption, by default the race's")
     parser.add_argument("--order", choices=ORDERS, default=ORDERS[0])
     parser.add_argument("--text", type=reject_text, help=argparse.SUPPRESS)
     parser.add_argument("--seed", type=int, default=0, help="by default %(default)s")
     parser.add_argument(
         "--lanes",
         default="ar,assd,assd:drafts=n-gram",
-        help="as in `race`, and assd and parallel; by default %(default)s",
+        help="as in `race`, with assd and parallel too; by default %(default)s",
     )
     add_out_option(parser)
     add_model_options(parser)

@@ -49,7 +49,7 @@ _HEAD = (
 def add_models_command(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group()
     what.add_argument(
-        "--fetch", choices=CARDS, metavar="NAME", help="download what is missing of a model"
+        "--fetch", choices=CARDS, metavar="NAME", help="download a model's missing files"
     )
     what.add_argument(
         "--check",
@@ -195,14 +195,14 @@ def check(card: ModelCard, args: argparse.Namespace) -> int:
         found = compare(model, published)
         print(f"published: {len(found.ranks)} greedy tokens, {published.source}")
         print(
-            f"each behind those before it: {found.likeliest} are the likeliest here, and no rank is"
-            f" behind {max(found.ranks)} of {found.codes:,} codes"
+            f"each given the tokens before it, {found.likeliest} are the likeliest here; the"
+            f" worst rank is {max(found.ranks)} of {found.codes:,} codes"
         )
         print(
             f"greedy decoding gives the first {found.greedy} of them here"
             + (
-                "; behind another one all differ, and where two codes are nearly as likely rounding"
-                " decides"
+                "; after a different one all differ, and rounding decides between codes that are"
+                " nearly equally likely"
                 if found.greedy < len(found.ranks)
                 else ""
             )

@@ -67,13 +67,13 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--random-weights",
         action="store_true",
-        help="its true size, random weights: nothing is downloaded, a pass costs what it costs",
+        help="use random weights of its true size: no download, and a pass takes the same time",
     )
     parser.add_argument(
         "--guided-tokens",
         type=int,
         metavar="N",
-        help="guidance for the first N tokens alone, 0 for all; by default as the model has it",
+        help="guide only the first N tokens, 0 for all; by default as the model does",
     )
     parser.add_argument(
         "--drafter",
@@ -84,15 +84,14 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
         "--graphs",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="on a CUDA device, whether steps are captured as CUDA graphs, where a trial finds that"
-        " nothing changes",
+        help="capture steps as CUDA graphs on a CUDA device, if a trial finds that nothing changes",
     )
     add_machine_options(parser, "cpu")
     parser.add_argument(
         "--threads",
         type=int,
-        help="of the processor, by default one for each core; the page races the embedded model on"
-        " 1 of two cores and 2 of more",
+        help="threads of the processor, by default one per core; the page races the embedded model"
+        " on 1 thread with two cores, on 2 with more",
     )
 
 
@@ -103,15 +102,15 @@ def add_machine_options(parser: argparse.ArgumentParser, device: str) -> None:
     parser.add_argument(
         "--torchscript",
         action="store_true",
-        help="let a model's TorchScript file, SimpleAR's decoder, run code of its own",
+        help="let a model's TorchScript file (SimpleAR's decoder) run code of its own",
     )
     parser.add_argument(
         "--weights",
         type=Path,
         metavar="FOLDER",
         default=os.environ.get("PHOTO_FINISH_WEIGHTS") or None,
-        help="of weights that are here already, each repository's in its folder owner/name; by"
-        " default PHOTO_FINISH_WEIGHTS",
+        help="folder of weights already on this machine, each repository in its folder owner/name;"
+        " by default PHOTO_FINISH_WEIGHTS",
     )
 
 

@@ -7,10 +7,10 @@
 Loss: cross-entropy of the drafter's distribution to the target's, both through the target's own
 head, plus a smooth L1 between the hidden states. EAGLE (arXiv 2401.15077) weights the two 0.1
 to 1; here the distribution weighs more, since it decides whether drafts are accepted. Each
-token is drafted three times: from the target's states alone, and with the drafter's own states
-for the last token, and for the last two, as in a chain of drafts (EAGLE-3's training-time test,
-arXiv 2503.01840, Sec. 3.2). It trains on scenes like the target's, including dropped captions,
-since guidance drafts with both rows.
+token is drafted three times, as in a chain of drafts: from the target's states alone, and with
+the drafter's own states for the last token, and for the last two. This is EAGLE-3's
+training-time test (arXiv 2503.01840, Sec. 3.2). It trains on scenes like the target's,
+including dropped captions, since guidance drafts with both rows.
 """
 
 from __future__ import annotations

@@ -148,10 +148,10 @@ def scores(
 ) -> dict[str, dict[str, float]]:
     """Return shares of pictures, each with its interval.
 
-    They are pictures whose squares each hold the right thing, among 100 and among all; with the
-    right colours, if the scene names some; with nothing elsewhere; right in all; and with the
-    right ground, if some ground shows. With `equal`, a picture may be right in all with its
-    things in any order.
+    They are the shares of pictures with the right thing in each square, among 100 and among
+    all; with nothing elsewhere; and right in all. There are also shares of right colours and
+    right grounds, for scenes that name colours or show some ground. With `equal`, a picture may
+    be right in all with its things in any order.
     """
     rng = np.random.default_rng(0)
     found: dict[str, list[bool]] = {}

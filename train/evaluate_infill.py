@@ -2,9 +2,10 @@
 
     python -m train.evaluate_infill
 
-Writes `weights/infill/evaluation.json`, and `samples.png` beside it. That shows held-out
-pictures, the same with a thing's square masked, and what is filled in for the picture's own
-caption and for one with another thing there. weights/README.md explains each figure.
+Writes `weights/infill/evaluation.json`, and `samples.png` beside it. The sheet shows held-out
+pictures, and the same with a thing's square masked. Then it shows what is filled in for the
+picture's own caption, and for one with another thing there. weights/README.md explains each
+figure.
 """
 
 from __future__ import annotations

@@ -32,8 +32,8 @@ def graph(lean: LeanBody, rows: int) -> ModelProto:
     normed = lean.norm_after or any(layer.head_norm for layer in layers)
     if biased or normed or lean.heads != lean.kv_heads:
         raise ValueError(
-            "these layers cannot be exported: they must be like Llama's, without further norms,"
-            " without biases and shared keys"
+            "these layers cannot be exported: only layers like Llama's can be, without biases,"
+            " further norms and shared keys"
         )
     heads = rows * lean.heads
     nodes: list[NodeProto] = []

@@ -1,7 +1,7 @@
 """Glyphs: the emoji that the embedded model knows, and their bitmaps.
 
 A glyph is drawn once from the Noto Color Emoji font (Debian package `fonts-noto-color-emoji`,
-SIL OFL), then cropped and scaled to fit a square, most often of `SIDE` pixels. The list is
+SIL OFL). It is cropped and scaled to fit a square, most often of `SIDE` pixels. The list is
 hand-picked: well-known things and people with a distinct shape. It has hardly any flags, signs
 and smileys, which are too alike at this size, and one of each set of look-alikes.
 """

@@ -1,8 +1,8 @@
 """The training loop of every stage: progress bar, checkpoints, resuming.
 
-The learning rate warms up, is held for as long as the stage runs, and falls on request, so that
-the length of a run need not be known in advance. The fall has its own checkpoint, so that the
-held run can continue after it.
+The learning rate warms up, is held for as long as the stage runs, and falls on request. So the
+length of a run need not be known in advance. The fall has its own checkpoint, so that the held
+run can continue after it.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def stage_parser(
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    held = "with the learning rate held, over all runs together"
+    held = "minutes with the learning rate held, over all runs together"
     parser.add_argument("--minutes", type=float, default=minutes, help=held)
     parser.add_argument("--fall", type=float, default=0, help="minutes in which it then falls")
     parser.add_argument("--seed", type=int, default=0)

@@ -125,8 +125,9 @@ def seconds(draw: Draw, grids: np.ndarray) -> float:
 def print_figures(weights: Path) -> None:
     """Print the weights' speed on one thread, and PSNR on pictures that nothing was fitted on.
 
-    The PSNR is that of the weights, of decoders fitted like those of public models, of the
-    table of patches before the first step, and of one colour per code.
+    PSNR is measured for the weights, and for decoders fitted like those of public models. For
+    comparison it is also measured for the table of patches before the first step, and for one
+    colour per code.
     """
     torch.set_num_threads(1)
     model = EmbeddedModel(weights)
@@ -151,7 +152,7 @@ def print_figures(weights: Path) -> None:
 
 def main() -> None:
     parser = stage_parser(__doc__, minutes=5, weights="weights/preview")
-    parser.add_argument("--figures", action="store_true", help="of the saved weights")
+    parser.add_argument("--figures", action="store_true", help="print the saved weights' figures")
     args = parser.parse_args()
     if args.figures:
         print_figures(args.weights.parent)

@@ -156,7 +156,7 @@ def update_codebook(vq: EmbeddedVQ, features: Tensor, chosen: Tensor, *, revive:
 def main() -> None:
     parser = stage_parser(__doc__, minutes=40, weights="weights/vq", warm=True)
     parser.add_argument(
-        "--decoder", action="store_true", help="the decoder alone, of the saved weights"
+        "--decoder", action="store_true", help="train only the saved weights' decoder"
     )
     args = parser.parse_args()
     torch.manual_seed(args.seed)

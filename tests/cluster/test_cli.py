@@ -148,7 +148,7 @@ def test_what_it_waits_for_is_said_at_once_and_as_it_changes(serve, capsys) -> N
     serve([application("DEPLOYING"), waits, waits, starts, application("RUNNING"), None])
     assert capsys.readouterr().out.splitlines() == [
         "Photo Finish waits for machines: the cluster has room for 0 racers of 1 cores and 1 GPUs"
-        " each, and 1 have to be there.",
+        " each, but 1 are needed.",
         "Photo Finish is not on the cluster yet. No GPU is free.",
         "Photo Finish is not on the cluster yet. It is still starting: loading a model may take"
         " minutes.",

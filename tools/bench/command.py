@@ -158,7 +158,7 @@ def add_bench_command(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--peer",
         choices=["generate"],
-        help="by turns with vanilla AR, transformers' own generate on the same weights",
+        help="time transformers' own generate on the same weights, by turns with vanilla AR",
     )
     parser.add_argument(
         "--grids",
@@ -168,9 +168,9 @@ def add_bench_command(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--prompts", type=int, default=len(PROMPTS), help="how many of the built-in prompts"
     )
-    parser.add_argument("--prompt", metavar="TEXT", help="this one instead of the built-in ones")
+    parser.add_argument("--prompt", metavar="TEXT", help="instead of the built-in prompts")
     parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--seed", type=int, default=0, help="the first; by default %(default)s")
+    parser.add_argument("--seed", type=int, default=0, help="first seed; by default %(default)s")
     add_model_options(parser)
     parser.set_defaults(run=run_bench, parser=parser)
 

@@ -1,7 +1,7 @@
 """The bench of infillings, `photo-finish bench --infill`.
 
-It has passes, seconds, entropy and joint log-likelihood of each lane, by share masked and by
-order, as in Tables 1 and 5 of the ASSD paper.
+For each lane it prints passes, seconds, entropy and joint log-likelihood, by share masked and
+by order, as Tables 1 and 5 of the ASSD paper do.
 
 Each race fills in scattered cells, or a box, of a picture that vanilla AR drew for the prompt.
 The log-likelihood of what was filled in is the model's own, in the race's order, with guidance

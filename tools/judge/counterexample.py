@@ -78,8 +78,8 @@ def first_difference(case: Case) -> tuple[tuple[int, ...], int, float, float]:
 def _tokens(case: Case, n: int) -> list[tuple[tuple[int, ...], float, float, float]]:
     """Return every n + 1 tokens that either may draw, with their probabilities.
 
-    Each row has the n + 1 tokens, the probability that the decoder draws the first n, and the
-    probability of the last one by vanilla AR and by the decoder.
+    Each row has the n + 1 tokens, the probability that the decoder draws the first n, and two
+    probabilities of the last one: vanilla AR's and the decoder's.
     """
     before, after = _prefixes(case.joint, n), _prefixes(case.joint, n + 1)
     p_before, p_after = _prefixes(case.expected, n), _prefixes(case.expected, n + 1)
