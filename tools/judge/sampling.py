@@ -112,19 +112,19 @@ def _statistics(
     before = np.concatenate([[-1.0], ranks[:-1]])
     for quarter in range(4):
         chosen = (before * 4).astype(int) == quarter
-        yield f"behind a token in quarter {quarter + 1}", ranks[chosen & (before >= 0)]
+        yield f"after a token in quarter {quarter + 1}", ranks[chosen & (before >= 0)]
     likely, run = [], 0
     for rank in before:
         run = run + 1 if 0 <= rank < 0.5 else 0
         likely.append(min(run, RUNS - 1))
     for run in range(RUNS):
-        yield f"behind {run} likely tokens", ranks[np.array(likely) == run]
+        yield f"after {run} likely tokens", ranks[np.array(likely) == run]
     odd = np.concatenate([[0], tokens.cumsum()[:-1]]) % 2 == 1
     third = np.concatenate([[0, 0, 0], tokens])[: len(tokens)] % 2 == 1
     for name, chosen in (("an odd sum", odd), ("an odd third token back", third)):
-        yield f"behind {name}", ranks[chosen]
-        yield f"not behind {name}", ranks[~chosen]
-        yield f"behind {name}, by their numbers", by_number[chosen]
+        yield f"after {name}", ranks[chosen]
+        yield f"not after {name}", ranks[~chosen]
+        yield f"after {name}, by their numbers", by_number[chosen]
 
 
 def ranks_of(

@@ -96,9 +96,9 @@ def _samples(samples: Samples) -> Iterator[str]:
     )
     if samples.statistics:
         yield (
-            f"  Of {samples.statistics} statistics of {models[0]} one of a single token shows, with"
-            f" probability 0.99, a deviation of {samples.deviation:.2f} in an eighth of its ranks,"
-            f" and one of all tokens a deviation of {samples.pooled:.3f}."
+            f"  {samples.statistics} statistics are kept of {models[0]}. With probability 0.99, one"
+            f" of a single token shows a deviation of {samples.deviation:.2f} in an eighth of its"
+            f" ranks, and one of all tokens shows a deviation of {samples.pooled:.3f}."
         )
 
 
@@ -107,10 +107,10 @@ def _coverage(coverage: Coverage) -> Iterator[str]:
     proved, drawn = coverage.enumerated, coverage.sampled
     if proved.passes:
         yield (
-            f"  Every outcome is known of pictures of up to {proved.passes} passes, of up to"
-            f" {proved.committed} tokens each. Of longer ones, up to {drawn.passes} passes of up to"
-            f" {drawn.committed} tokens, with drafts that waited for up to {coverage.age} passes,"
-            " there are samples alone."
+            f"  Every outcome is known for pictures of up to {proved.passes} passes, of up to"
+            f" {proved.committed} tokens each. Longer pictures are only sampled: up to"
+            f" {drawn.passes} passes of up to {drawn.committed} tokens, with drafts that waited for"
+            f" up to {coverage.age} passes."
         )
     if alone := sorted(set(drawn.statuses) - set(proved.statuses)):
         yield f"  Only sampled: tokens that were {', '.join(alone)}."
@@ -133,9 +133,9 @@ def _sound_settings(cases: tuple[CaseVerdict, ...]) -> Iterator[str]:
 def counterexample_lines(example: Counterexample) -> Iterator[str]:
     """Yield the smallest case and the passes that lead there."""
     yield f"Smallest counterexample: {example.model}; {settings_in_words(example.settings)}."
-    behind = f"Behind {list(example.prefix)} the" if example.prefix else "The"
+    after = f"After {list(example.prefix)} the" if example.prefix else "The"
     yield (
-        f"  {behind} {'next' if example.prefix else 'first'} token is {example.token} with"
+        f"  {after} {'next' if example.prefix else 'first'} token is {example.token} with"
         f" probability {_number(example.p)} by vanilla AR,"
         f" {_number(example.found)} by this decoder."
     )

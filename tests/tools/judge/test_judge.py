@@ -316,7 +316,7 @@ def test_the_words_say_what_is_known_and_what_was_sampled() -> None:
     assert f"of up to {reached.passes} passes, of up to {reached.committed} tokens each" in words
     assert f"up to {drawn.passes} passes of up to {drawn.committed} tokens" in words
     assert f"{found.samples.pictures:,} sampled pictures of 3 larger models" in words
-    assert "Of 49 statistics of sixteen tokens of eight codes in a row" in words
+    assert "49 statistics are kept of sixteen tokens of eight codes in a row" in words
     assert f"a deviation of {found.samples.deviation:.2f} in an eighth" in words
 
 

@@ -145,11 +145,11 @@ def test_statistics_choose_tokens_by_what_stands_before_them() -> None:
     assert chosen[0] == chosen[1] == chosen[2]
     assert chosen[0]["all tokens"] == 5
     assert chosen[0]["token 5"] == 1
-    assert chosen[0]["behind a token in quarter 1"] == 2
-    assert chosen[0]["behind 2 likely tokens"] == 1
-    assert chosen[0]["behind 4 likely tokens"] == 0
-    assert chosen[0]["behind an odd sum"] == 1
-    assert chosen[0]["behind an odd third token back"] == 1
+    assert chosen[0]["after a token in quarter 1"] == 2
+    assert chosen[0]["after 2 likely tokens"] == 1
+    assert chosen[0]["after 4 likely tokens"] == 0
+    assert chosen[0]["after an odd sum"] == 1
+    assert chosen[0]["after an odd third token back"] == 1
 
 
 def test_a_deviation_of_the_size_that_is_said_is_seen() -> None:
