@@ -30,6 +30,7 @@ function promptTyped() {
 }
 
 let raced = false; // whether the visitor has pressed Race
+let session = ""; // by which the server knows this page, once it has answered
 /** @type {(opened: Opened) => void} */
 let resolveOpened = () => {};
 
@@ -42,11 +43,18 @@ window.photoFinish = {
     return filledIn({ ...answer?.form, ...(prompt && { prompt }) }, initial, values);
   },
   open(answer) {
+    session = answer?.session ?? "";
     if (answer?.go && !raced) document.getElementById("race")?.click();
     resolveOpened({ race: answer?.race ?? "", key: answer?.key ?? "" });
   },
 };
 document.addEventListener("photo-finish-asked", () => (raced = true));
+
+// The server keeps a visitor's races for a while after that. A page that the browser keeps for its
+// Back button may come back.
+addEventListener("pagehide", ({ persisted }) => {
+  if (session && !persisted) navigator.sendBeacon("left", session);
+});
 
 root.classList.toggle("inside", opensInside(location.search));
 

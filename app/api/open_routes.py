@@ -28,8 +28,9 @@ READ = (
     "/config",
     "/gradio_api/info",
     "/gradio_api/openapi.json",
-    # whether it is the same server as before, and that the page is open
+    # whether it is the same server as before
     "/gradio_api/app_id",
+    # ends at once: page_blocks.py answers it
     "/gradio_api/heartbeat/{session_hash}",
     "/gradio_api/startup-events",
     # answers of calls

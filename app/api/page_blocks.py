@@ -18,6 +18,7 @@ from typing import Any
 
 import gradio as gr
 from gradio.block_function import BlockFunction
+from gradio.data_classes import BlocksConfigDict
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
@@ -36,6 +37,8 @@ from app.api.site_guard import SiteGuard, names_of
 # Pages that may be open at once, in a hall where 50 race and 200 watch: gradio remembers as many
 # sessions, at a quarter of a megabyte each.
 PAGES = 256
+# By this stream Gradio's page would hold one of a browser's six connections as long as it is open.
+HEARTBEAT = "/gradio_api/heartbeat/{session_hash}"
 CALLS = ("{api_name}/{event_id}", "v2/{api_name}/{event_id}")
 KEEP = {"Cache-Control": "public, max-age=31536000, immutable"}
 
@@ -83,7 +86,7 @@ class PageBlocks(gr.Blocks):
         """Return gradio's app_kwargs; gradio changes the dict, so each server needs its own."""
         mcp = McpServer(self._calls, self._at_once)
         unknown = [UnknownCall(f"/gradio_api/call/{call}", self) for call in CALLS]
-        own = [*self._routes, *unknown, *mcp.routes()]
+        own = [*self._routes, *unknown, *mcp.routes(), Route(HEARTBEAT, _end_stream)]
         return {
             "routes": own,
             "middleware": [
@@ -109,16 +112,11 @@ class PageBlocks(gr.Blocks):
         config.http_protocol_class = with_deadline(config.http_protocol_class)
         return launched
 
-    def close(self, verbose: bool = True) -> None:
-        # Gradio ends the pages' heartbeats by an event of the server's loop, from this thread: one
-        # that comes or goes at that moment makes it fail with the server still there.
-        ended = self.app.stop_event
-        while self.is_running:
-            with contextlib.suppress(RuntimeError):
-                ended.set()
-                break
-            ended.clear()
-        super().close(verbose)
+    def get_config_file(self) -> BlocksConfigDict:
+        """Return what the page is made of. A page says itself when it is left (opening.js)."""
+        config = super().get_config_file()
+        config["connect_heartbeat"] = False
+        return config
 
     async def preprocess_data(
         self, block_fn: BlockFunction, inputs: list[Any], *args: Any, **options: Any
@@ -144,6 +142,11 @@ class PageBlocks(gr.Blocks):
         except Exception as error:
             log.error("%s: %s", getattr(block_fn, "api_name", ""), without_message(error))
             raise gr.Error(words_of(error), print_exception=False) from None
+
+
+def _end_stream(_: Request) -> Response:
+    """Answer a page that asks for the stream all the same, as it does once gr.render has drawn."""
+    return Response(media_type="text/event-stream")
 
 
 @contextlib.contextmanager

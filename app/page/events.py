@@ -53,9 +53,6 @@ class Events:
     def open_file(self, path: Any, client: gr.Request) -> dict[str, Any]:
         return self._races.open_file(path, session_of(client), address(client))
 
-    def leave(self, client: gr.Request) -> None:
-        self._races.leave(session_of(client))
-
     def use(self, event: gr.EventData, client: gr.Request) -> list[Any]:
         """Return the form as it was for the race on the board."""
         values = self._settings(event, client)

@@ -93,7 +93,7 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
     with PageBlocks(
         routes=[
             *(file.route() for file in (board_script, classes, *shipped.values())),
-            *race_routes(races.find, races.replay),
+            *race_routes(races.find, races.replay, races.leave),
             *remote_routes(Remotes()),
         ],
         calls=api.calls(),
@@ -156,8 +156,6 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
         filled = loaded.then(None, [answer, *fields], fields, js=links.fill_js, **PRIVATE)
         filled.then(None, answer, None, js=OPEN_JS, **PRIVATE)
         results_panel(races, board, race_and_key)
-
-        demo.unload(events.leave)
     # Of all events: at the end of a race that they watch, all pages ask for four things at once.
     # FairQueue bounds the races. Nothing can be called outside the queue.
     demo.queue(max_size=4 * PAGES, api_open=False)

@@ -66,7 +66,8 @@ class Links:
 
         `address` is the query with which the page was opened; the address may name another race by
         now. The answer has the form's values (`form`), whether the race starts at once (`go`), and
-        the id and key of the visitor's own race in progress (`race`, `key`).
+        the visitor's session (`session`), and the id and key of their own race in progress (`race`,
+        `key`).
         """
         query = parse_qsl(str(address).lstrip("?"), keep_blank_values=True)
         fields, session = dict(query), session_of(client)
@@ -94,7 +95,7 @@ class Links:
         except SettingError as error:
             text = f"This link cannot be used: {error} The form keeps its own values."
             notice += notice_of(text, "alert")
-        answer = {"form": values, "go": starts, "race": "", "key": ""}
+        answer = {"form": values, "go": starts, "session": session, "race": "", "key": ""}
         if kept is not None and self._races.owns(kept, session):
             answer |= board_value(kept, own=True)
         return notice, answer

@@ -24,6 +24,7 @@ from visualize.board.snapshot import Snapshot
 
 NOT_KEPT = "This race is no longer kept here."
 CLOSED = "Bets are closed: a lane is half way."
+SESSION = 64  # characters, at most
 Find = Callable[[str], LiveRace | StoredRace | None]
 
 
@@ -36,8 +37,10 @@ class Bet(BaseModel):
     lane: int = Field(ge=0, lt=64)
 
 
-def race_routes(find: Find, replay: Callable[[StoredRace], Snapshot]) -> list[Route]:
-    """Return the routes of a race's stream, by its id, and of the bets on it.
+def race_routes(
+    find: Find, replay: Callable[[StoredRace], Snapshot], leave: Callable[[str], None]
+) -> list[Route]:
+    """Return the routes of a race's stream, by its id, of the bets on it, and of leaving the page.
 
     A race that is over is one event, its `replay`. A race that is not kept is answered with 204,
     after which no browser asks again.
@@ -84,7 +87,12 @@ def race_routes(find: Find, replay: Callable[[StoredRace], Snapshot]) -> list[Ro
             return JSONResponse({"error": CLOSED}, 409)
         return JSONResponse({"lane": placed.lane})
 
+    async def left(request: Request) -> Response:
+        leave((await request.body()).decode("utf-8", "replace")[:SESSION])
+        return Response(status_code=204)
+
     return [
+        Route("/left", left, methods=["POST"]),
         Route("/races/{race}/events", events),
         Route("/races/{race}/bets", bet, methods=["POST"]),
     ]

@@ -80,7 +80,7 @@ interface Opened {
   key: string;
 }
 /** The answer to the page's opening (`Links.open` in app/page/links.py). */
-type Opening = Opened & { form: Record<string, unknown>; go: boolean };
+type Opening = Opened & { form: Record<string, unknown>; go: boolean; session: string };
 
 /** What the page's head keeps (opening.js). */
 interface Window {

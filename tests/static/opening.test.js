@@ -15,6 +15,12 @@ globalThis.document = Object.assign(new EventTarget(), {
 });
 globalThis.window = globalThis;
 let clicks = 0;
+const beacons = [];
+Object.defineProperty(globalThis, "navigator", {
+  value: { sendBeacon: (...sent) => beacons.push(sent) },
+});
+let leave;
+globalThis.addEventListener = (_, listener) => (leave = (event = {}) => listener(event));
 const { filledIn } = await import("../../static/opening.js");
 const { document, photoFinish } = globalThis;
 
@@ -37,10 +43,20 @@ test("a field that the visitor has changed stays as it is", () => {
 test("the head keeps the query and the page's language, and starts a link's race once", async () => {
   assert.equal(photoFinish.query, "?prompt=cat&embed=1");
   assert.deepEqual([document.documentElement.lang, classes], ["en", ["inside", "embed"]]);
-  photoFinish.open({ race: "a", key: "k", form: {}, go: true });
+  leave();
+  assert.deepEqual(beacons, [], "the server does not know this page yet");
+  photoFinish.open({ race: "a", key: "k", form: {}, go: true, session: "s" });
   assert.deepEqual(await photoFinish.opened, { race: "a", key: "k" });
   assert.equal(clicks, 1);
   document.dispatchEvent(new Event("photo-finish-asked"));
   photoFinish.open({ race: "", key: "", form: {}, go: true }); // the visitor was faster
   assert.equal(clicks, 1);
+});
+
+test("a page says that it is left, unless the browser keeps it for its Back button", () => {
+  photoFinish.open({ race: "", key: "", form: {}, go: false, session: "s" });
+  leave({ persisted: true });
+  assert.deepEqual(beacons, []);
+  leave({ persisted: false });
+  assert.deepEqual(beacons, [["left", "s"]]);
 });

@@ -32,7 +32,7 @@ OPEN = {
     "GET /gradio_api/info": "the calls for programs",
     "GET /gradio_api/openapi.json": "the same in OpenAPI's words",
     "GET /gradio_api/app_id": "whether it is the server that the page came from",
-    "GET /gradio_api/heartbeat/{session_hash}": "tells that a page is open, and then closed",
+    "GET /gradio_api/heartbeat/{session_hash}": "a stream that ends at once",
     "GET /gradio_api/startup-events": "starts the queue, which the server asks itself for",
     "GET /gradio_api/queue/data": "answers of a session's calls",
     "GET /gradio_api/call/{api_name}/{event_id}": "the answer of a call",

@@ -6,6 +6,7 @@ import json
 import socket
 from collections.abc import Iterator
 
+import httpx
 import pytest
 
 from app.api import request_guard, request_head
@@ -47,14 +48,15 @@ def test_a_request_without_the_rest_of_its_body_is_closed(port, monkeypatch) -> 
 
 
 def test_one_that_is_whole_is_answered_however_long_it_takes(port, monkeypatch) -> None:
-    """The stream of a page that is open has no end of its own."""
+    """The stream of a stage's remote has no end of its own."""
     monkeypatch.setattr(request_head, "HEAD_SECONDS", 0.05)
     monkeypatch.setattr(request_guard, "BODY_SECONDS", 0.05)
-    request = b"GET /gradio_api/heartbeat/someone HTTP/1.1\r\nhost: localhost\r\n\r\n"
+    key = httpx.post(f"http://127.0.0.1:{port}/remotes", timeout=300).json()["key"]
+    request = f"GET /remotes/{key}/events HTTP/1.1\r\nhost: localhost\r\n\r\n".encode()
     with socket.create_connection(("127.0.0.1", port), timeout=300) as connection:
         connection.sendall(request)
         said = b""
-        while b"ALIVE" not in said:
+        while b"event: hall" not in said and b":\n" not in said:
             said += connection.recv(2**16)
         connection.settimeout(0.5)
         with pytest.raises(TimeoutError):

@@ -8,8 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 import pytest
 from gradio_client import Client
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
 
-from app.races.race_events import CLOSED
+from app.races.race_events import CLOSED, SESSION, race_routes
+from app.races.race_table import StoredRace
 from tests.app.conftest import positional
 from tests.browser.servers import Held, served
 
@@ -90,6 +93,16 @@ def test_who_cannot_decompress_is_sent_text(url, client) -> None:
         text = b"".join(answer.iter_raw()).decode()
     assert text.startswith("event: snapshot\nid: 0\ndata: {")
     assert text.endswith("}\n\n")
+
+
+def test_a_page_says_that_it_is_left() -> None:
+    left: list[str] = []
+    routes = race_routes(lambda _: None, StoredRace.replay, left.append)
+    with TestClient(Starlette(routes=routes)) as client:
+        assert client.post("/left", content=b"a session").status_code == 204
+        assert client.post("/left", content=b"\xff" * 1000).status_code == 204
+        assert client.get("/left").status_code == 405
+    assert left == ["a session", "\ufffd" * SESSION]
 
 
 def test_bets_are_taken_while_they_are_open(url, client, model) -> None:

@@ -200,7 +200,7 @@ RECORDING = record(raced(RACE.model, ["ar", "sjd"]), RACE.model)
 
 async def _opened() -> None:
     stored = StoredRace("a", RECORDING, "", raced_here=False)
-    app = Starlette(routes=race_routes(lambda _: stored, StoredRace.replay))
+    app = Starlette(routes=race_routes(lambda _: stored, StoredRace.replay, print))
     transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url="http://page") as client:
         await client.get("/races/a/events")
