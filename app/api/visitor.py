@@ -20,11 +20,6 @@ def address(client: gr.Request | Request) -> str:
     return network_of(host.host) if host else ""
 
 
-def is_here(address: str) -> bool:
-    """Return whether an address is this machine's own, or hidden by a socket of it."""
-    return address in ("", "::/64") or address.startswith("127.")
-
-
 @functools.lru_cache(4096)
 def network_of(host: str) -> str:
     """Return an address, or for IPv6 its network of 64 bits, which belongs to one customer."""

@@ -8,7 +8,6 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
 
-from app.api.visitor import is_here
 from app.workers.race_stream import duration_words
 from engine.settings import SettingError
 
@@ -61,6 +60,11 @@ class Allowance:
 
 
 UNLIMITED = Allowance(math.inf)
+
+
+def is_here(address: str) -> bool:
+    """Return whether an address is this machine's own, or hidden by a socket of it."""
+    return address in ("", "::/64") or address.startswith("127.")
 
 
 class Allowances:
