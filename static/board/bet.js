@@ -28,7 +28,7 @@ export function tallyInWords(race) {
   const words = on.map(({ lane, count }) => `${count} on ${lane.title}`).join(", ");
   const right = on.filter(({ lane }) => placesOf(allOf(race), lane).seconds === 1);
   const won = right.reduce((sum, { count }) => sum + count, 0);
-  return `Bets: ${words}; ${won} of ${all} right by seconds.`;
+  return `Bets: ${words}; ${won} of ${all} were right by seconds.`;
 }
 
 /**

@@ -10,12 +10,12 @@ import { betInWords, tallyInWords } from "./bet.js";
 import { isPair } from "./pair.js";
 
 const INTRODUCTION =
-  "Every lane decodes the same picture with the same model from the same seed, each by its own method, " +
-  "and is charged only for its own time.";
-const SLOWER = "Lanes take turns here, so the race is shown slower than its clocks.";
+  "Every lane decodes with the same model from the same prompt and seed, each by its own method. " +
+  "A lane's clock counts only its own time.";
+const SLOWER = "Lanes take turns on this machine, so the race looks slower than their clocks.";
 const APART = {
-  racing: "Each lane runs on a device of its own, all at once.",
-  over: "Each lane ran on a device of its own, all at once.",
+  racing: "Each lane runs on its own device, all at once.",
+  over: "Each lane ran on its own device, all at once.",
 };
 
 /** How a live race keeps time. @param {Snapshot} snapshot */
@@ -68,7 +68,7 @@ export function drawHead(board, state) {
   attribute(board, "data-seconds", seconds); // for exports, which have no modelled clock
   say(part("clock-value"), onClock(t, clock));
   say(part("clock-unit"), clockName(clock) + (present && speed !== 1 ? `, ${speed}×` : ""));
-  say(part("prompt"), prompt || "Type a prompt, press Race.");
+  say(part("prompt"), prompt || "Type a prompt and press Race.");
   const size = `${grid.join(" × ")} tokens${fillingInWords(race)}`;
   // Of another machine only its name and its cores or memory are named, to keep this to one line.
   const where = elsewhere

@@ -5,9 +5,9 @@ import { hasRace, isOn, lengthOf, stepsShown } from "../trace/replay.js";
 
 const MEASURED = /** @type {const} */ (["seconds", "passes"]); // the clocks that a race was run by
 const WRONG =
-  'A message is { photoFinish: "play" }, the same with "pause" or "state", or ' +
-  '{ photoFinish: "seek", t, clock }, where t is a number from 0 or "end", and clock, if there is ' +
-  'one, "seconds" or "passes".';
+  'The board does not know this message. Send { photoFinish: "play" }, the same with "pause" or ' +
+  '"state", or { photoFinish: "seek", t, clock }: t is a number from 0 or "end"; clock, if there ' +
+  'is one, "seconds" or "passes".';
 
 /**
  * The change that a message asks of the board, empty where it asks how the board stands. Null where

@@ -3,7 +3,7 @@
 import { picturesOf } from "../trace/updates.js";
 
 const TWO_MACHINES =
-  "A and B ran on different machines: their passes compare, their seconds do not.";
+  "A and B ran on different machines: compare their passes, not their seconds.";
 const LANES = 4; // lanes of each race: on a stage eight stand in two rows, and each has a key
 
 /** Whether a race on the board is two: no other id has this sign. @param {Snapshot} race */
@@ -21,8 +21,8 @@ export function whyApart(a, b) {
   /** @param {Snapshot} race */
   const facts = ({ grid, cells, codes, infilling }) =>
     JSON.stringify([grid, cells, codes, infilling?.known]);
-  if (a.model !== b.model) return "Another model";
-  if (facts(a) !== facts(b)) return "Other tokens are drawn";
+  if (a.model !== b.model) return "Different model";
+  if (facts(a) !== facts(b)) return "Different tokens drawn";
   if (![a, b].every(({ lanes }) => lanes.some(isFinished))) return "No lane finished";
   return "";
 }

@@ -10,7 +10,7 @@ import { isPair, pairOf, whyApart } from "./pair.js";
 
 const REMEMBERED = 16; // races, of some megabytes each; the oldest go first
 const KEPT_RACES = "photo-finish-races"; // what the list says of them outlives a reload
-const BESIDE = "Beside the race on the board: of each the lanes that are shown, at most four";
+const BESIDE = "Show it beside the race on the board: of each race the lanes shown, at most four";
 const NOT_SHOWN = "Show it first";
 
 /**
@@ -126,7 +126,7 @@ export function mountRacesList(root, board, recordings, source) {
           <tr>
             <th scope="col">Show</th>
             <th scope="col">Seed</th>
-            <th scope="col">How it came out</th>
+            <th scope="col">Outcome</th>
             <th scope="col">Side by side</th>
           </tr>
         </thead>

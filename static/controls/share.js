@@ -81,7 +81,7 @@ function embedOf(prompt, moment) {
 async function copyEmbed(button, state) {
   const text = embedOf(state.race.snapshot.prompt, writeMoment(state));
   if (await copied(text)) sayOn(button, "Copied");
-  else prompt("The embedded board, to copy:", text);
+  else prompt("Your browser blocked the clipboard. Copy the code from here:", text);
 }
 
 /** Copies a text. Returns whether the browser let it. @param {string} text */
@@ -112,5 +112,5 @@ function sayNothing() {
 async function copyLink(button, link) {
   if (await copied(link)) return sayOn(button, "Copied");
   history.replaceState(null, "", link);
-  sayOn(button, "It is the page's address now");
+  sayOn(button, "Not copied: the link is now in the address bar.");
 }

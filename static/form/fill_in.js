@@ -12,7 +12,7 @@ const SCATTERED = 1 / 8; // of the tokens, at once
 const SIDE = 32; // pixels of a token, on the canvas
 /** @type {Record<string, string>} */
 const ORDERS = {
-  spread: "Each token lies far from those just before it, so that guesses fit together more often.",
+  spread: "Each token lies far from those just before it, so guesses fit together more often.",
   raster: "Row by row, as whole pictures are drawn.",
 };
 

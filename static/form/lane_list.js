@@ -150,7 +150,7 @@ function fieldOf(lane, i, knob) {
   const id = `lane-knob-${i}-${name}`;
   const value = lane.knobs[name] ?? knob.default;
   const [other, needed] = knob.needs;
-  const idle = matters(lane, knob) ? "" : `Only with ${other} = ${SWITCH[needed] ?? needed}. `;
+  const idle = matters(lane, knob) ? "" : `Used only with ${other} = ${SWITCH[needed] ?? needed}. `;
   /** @param {Event} event */
   const change = ({ target }) => {
     if (!(target instanceof HTMLInputElement || target instanceof HTMLSelectElement)) return;

@@ -90,6 +90,6 @@ export function announceMask(region, cells, masked, columns, count) {
   const last = cellInWords(lastOf(cells), columns);
   const place = cells.length > 1 ? `From ${first} to ${last}` : capital(first);
   const inside = cells.filter((cell) => masked.has(cell)).length;
-  const some = inside ? "in part to be filled in" : "known";
+  const some = inside ? "partly to be filled in" : "known";
   say(region, `${place}: ${inside === cells.length ? "to be filled in" : some}. ${count}.`);
 }

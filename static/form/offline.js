@@ -7,7 +7,7 @@ const CALLS = "/gradio_api/"; // gradio's requests, below the server's address
 const JOINS = "queue/join"; // of these the one that a press sends
 const AWAY = [502, 504]; // what a proxy answers where it reaches no server
 const PAUSES = [250, 500, 1000, 2000]; // ms before each further try; the last one again and again
-const WAITS = "The server does not answer: this race starts as soon as it does.";
+const WAITS = "The server does not answer. This race starts as soon as it does.";
 
 /** Has gradio's requests wait for a server that is away, and says so where a race waits. */
 export function mountOffline() {

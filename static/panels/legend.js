@@ -7,7 +7,7 @@ import { html, nothing, render } from "../vendor/lit-html.js";
 import { markOf, noValueMark } from "./mark.js";
 
 const PREVIEW =
-  "While a lane races, a small decoder previews its picture; at its end the model's own draws it.";
+  "While a lane races, a small decoder previews its picture; at the end the model's own decoder draws it.";
 
 /**
  * Fills the list at the board's foot: what each badge of the race promises.
@@ -65,7 +65,7 @@ function scaleOf(layer, range, against) {
 
 /** @param {Layer} layer @param {Lane} against */
 function differsLegend(layer, against) {
-  const words = [`the token of ${against.title}`, "another token"];
+  const words = [`same token as ${against.title}`, "another token"];
   const boxes = words.map((word, share) => boxOf(colourOf(layer.scale, share), word));
   return html`<div class="scales counts">${boxes}${noValueOf(layer)}</div>`;
 }

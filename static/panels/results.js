@@ -62,7 +62,7 @@ export function outcomeOf(state) {
     `Fewest passes: ${titlesOf(fewest)}, ${fewest[0].passes}${why}.`,
     `Fastest${here}: ${titlesOf(fastest)}, ${tie}${time} s.`,
   ];
-  if (ar && same.length) sentences.push(`Same picture as ${ar.title}, faster: ${titlesOf(same)}.`);
+  if (ar && same.length) sentences.push(`Same picture as ${ar.title} in less time: ${titlesOf(same)}.`);
   return sentences.join(" ");
 }
 /** @param {Lane} lane */
@@ -74,11 +74,11 @@ const timeOf = (lane) => lane.seconds;
  */
 function slownessOf(lane, faster) {
   const rows = rowsPerPass(lane);
-  if (lane.drafter) return `a small network ran ${lane.drafter} times besides`;
+  if (lane.drafter) return `its small network also ran ${lane.drafter} times`;
   if (rows > WIDER * rowsPerPass(faster))
-    return `each looked at ${countOf(Math.round(rows), "token", "tokens")}`;
+    return `each read ${countOf(Math.round(rows), "token", "tokens")}`;
   const ratio = timeOf(lane) / lane.passes / (timeOf(faster) / faster.passes);
-  return `each took ${ratio.toFixed(1)} times as long as one of ${faster.title}`;
+  return `each took ${ratio.toFixed(1)} times as long as a pass of ${faster.title}`;
 }
 
 /** When a race was stopped, in words. @param {Race} race */
@@ -97,14 +97,14 @@ export function whySentence(state) {
   const ar = done.find(({ decoder }) => decoder === "ar");
   const widest = [...done].sort((a, b) => rowsPerPass(b) - rowsPerPass(a))[0];
   const rule =
-    "Fewer passes are not proportionally fewer seconds: a pass over more rows takes longer, on a CPU far more so than on " +
+    "Half the passes does not mean half the seconds. A pass over more rows takes longer, far more so on a CPU than on " +
     "a GPU, and a lane also verifies and drafts.";
   const words = [rule];
   if (ar && widest !== ar) {
     const ratio = (forwardMs(widest) / forwardMs(ar)).toFixed(1);
     words.push(
       `${Number(ratio) > 1 ? "Here" : "Yet here"} a pass of ${widest.title}, over ${rowsPerPass(widest).toFixed(1)} rows on average, ` +
-        `took ${ratio} times as long as one of ${ar.title}, over a single row.`,
+        `took ${ratio} times as long as a pass of ${ar.title} over one row.`,
     );
   }
   return [
@@ -121,11 +121,11 @@ function drafterWords(lane, model) {
   const each = (split[3] / drafter / (split[0] / lane.passes)).toFixed(2);
   const own =
     `${title}'s small network took ${percent(split[3], total)} of its seconds: ${countOf(drafter, "pass", "passes")}, ` +
-    `each ${each} of one of the model's.`;
+    `each ${each} times as long as a pass of the model.`;
   if (model !== "embedded") return own;
   return (
-    `${own} It is one layer beside the ${TARGET_LAYERS.embedded} of this small model; beside LlamaGen-XL, ` +
-    `as in the paper, it is one beside ${TARGET_LAYERS["LlamaGen-XL"]}.`
+    `${own} The network is one layer, beside ${TARGET_LAYERS.embedded} layers in this small model and ` +
+    `${TARGET_LAYERS["LlamaGen-XL"]} in LlamaGen-XL, the paper's model.`
   );
 }
 
@@ -134,7 +134,7 @@ const timesFaster = (value) => (value === null ? "–" : `${value.toFixed(2)}×`
 /** @param {Result} row @param {Lane} lane */
 function badgeOf({ equal, differs }, lane) {
   if (equal === null) return lane.badge;
-  const first = differs === null ? "" : `, the first other is token ${differs}`;
+  const first = differs === null ? "" : `; the first difference is token ${differs}`;
   return `${lane.badge}: ${equal} of ${lane.total} tokens equal${first}`;
 }
 
@@ -148,7 +148,7 @@ function columnsOf({ snapshot: { recorded, results }, lanes }) {
   /** @typedef {[string, string, (row: Result, lane: Lane) => string | number]} Column */
   /** @type {Column[]} */
   const bounds = results.some(({ lane }) => boundOf(lanes[lane]))
-    ? [["At most", "Passes that the lane never exceeds", (_, lane) => boundOf(lane) ?? ""]]
+    ? [["At most", "Largest number of passes that the lane can take", (_, lane) => boundOf(lane) ?? ""]]
     : [];
   /** @type {Column[]} */
   const drafts = results.some((row) => row.drafter)
@@ -160,24 +160,24 @@ function columnsOf({ snapshot: { recorded, results }, lanes }) {
     : [];
   return [
     ["Lane", "", (_, lane) => lane.title],
-    ["Badge", "What the lane promises about its picture", badgeOf],
-    ["Passes", "Forward passes of the model; the papers' NFE", (row) => row.passes],
+    ["Badge", "The lane's promise about its picture", badgeOf],
+    ["Passes", "Forward passes of the model; NFE in the papers", (row) => row.passes],
     ...bounds,
     ...drafts,
     [
       "Tokens a pass",
-      "Committed tokens per forward pass; the papers' step compression, and here also their mean acceptance length",
+      "Committed tokens per forward pass; step compression in the papers",
       (row) => row.compression.toFixed(2),
     ],
     ...steps,
     [
       "Rows a pass",
-      "Rows of a window, on average: passes are not equal work",
+      "Mean rows of a pass's window: passes are not equal work",
       (_, lane) => rowsPerPass(lane).toFixed(1),
     ],
     [
       "Rows a token",
-      "Rows that the model read for each token that was committed: its work",
+      "Rows that the model read per committed token: its work",
       (row, lane) => (rowsPerPass(lane) / row.compression).toFixed(1),
     ],
     [
@@ -187,7 +187,7 @@ function columnsOf({ snapshot: { recorded, results }, lanes }) {
     ],
     [
       "ms a pass",
-      "Everything the lane did, in milliseconds for each forward pass",
+      "All of the lane's time, in milliseconds per forward pass",
       (row) => row.pass_ms.toFixed(1),
     ],
     [
@@ -197,12 +197,12 @@ function columnsOf({ snapshot: { recorded, results }, lanes }) {
     ],
     [
       "Passes vs AR",
-      "How many times fewer passes than vanilla AR",
+      "Vanilla AR's passes divided by this lane's",
       (row) => timesFaster(row.faster.passes),
     ],
     [
       "Seconds vs AR",
-      "How many times as fast as vanilla AR, by seconds",
+      "Vanilla AR's seconds divided by this lane's",
       (row) => timesFaster(row.faster.seconds),
     ],
   ];

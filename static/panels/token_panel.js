@@ -66,7 +66,7 @@ export function drawPeek(line, pace, { race, cell: chosen }, steps) {
   const words = html`<div class="pointed-at">
     <span class="peek-where">${whereOf(lane, shown.cell, race.grid[1])}</span>
     ${row ? peekParts(lane, row, codes) : html`<span>${unreached(lane, shown.cell)}</span>`}
-    <span class="peek-hint">Click for all of it.</span>
+    <span class="peek-hint">Click for details.</span>
   </div>`;
   render(words, line);
 }
@@ -99,7 +99,7 @@ function headOf({ lane, cell, life, now, codes, columns }) {
   const whyDrawn = lane.rule === OUTSIDE ? whyOutside : whyToken;
   const words = known === null ? whyDrawn(lane.rule, life) : WHY_KNOWN;
   const isLater = life.length > 0 && now < 0;
-  const later = `Not reached yet at this instant; what will happen: ${words[0].toLowerCase()}${words.slice(1)}`;
+  const later = `Not reached yet at this instant. Later: ${words[0].toLowerCase()}${words.slice(1)}`;
   return html`<header class="token-head">
     ${swatchOf(token, codes, 48)}
     <div>

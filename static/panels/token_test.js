@@ -82,7 +82,7 @@ function neighboursOf({ lane, codes, columns }, row) {
     </span>`;
   });
   return html`<figure class="group">
-    <figcaption>What it saw around it</figcaption>
+    <figcaption>The neighbours it saw</figcaption>
     <div class="group-swatches">${swatches}</div>
     <p>${seenInWords(lane, row, columns)}</p>
   </figure>`;
@@ -102,7 +102,7 @@ function experimentOf(rule, row, tried, tries) {
   /** @param {Event} event */
   const drag = ({ target }) => target instanceof HTMLInputElement && tries(Number(target.value));
   return html`<figure class="experiment" data-accepted=${Number(number < acceptance)}>
-    <figcaption>An experiment: drag the number that was drawn</figcaption>
+    <figcaption>Experiment: drag the number that was drawn</figcaption>
     <input
       class="experiment-number"
       type="range"
@@ -138,7 +138,7 @@ function groupOf({ lane, codes }, { count, tokens, p, q }, draft) {
   const ratio = q > 0 ? `: ratio ${chance(p / q)}${capped}` : "";
   const [ofP, ofQ] = dividing(p, q, p / q);
   const masses = outside
-    ? `Recorded are ${chance(p)} of p and ${chance(q)} of q.`
+    ? `Recorded: ${chance(p)} of p and ${chance(q)} of q.`
     : `${ofP} of p against ${ofQ} of q${gsd ? "" : " for it alone"}${ratio}.`;
   return html`<figure class="group">
     <figcaption>${title}</figcaption>

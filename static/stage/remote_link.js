@@ -31,7 +31,7 @@ export function mountRemote(root, { state, go, onChange }, server) {
     const local = LOOPBACK.includes(location.hostname);
     own = `${server}/remotes/${key}`;
     say(part("remote-link"), linkOf(`remote/${code}`));
-    say(part("remote-local"), local ? "A phone needs this page's own address, not localhost." : "");
+    say(part("remote-local"), local ? "A phone cannot open localhost. Open this page under its network address." : "");
     const message = (/** @type {MessageEvent<string>} */ { data, lastEventId }) => {
       const turn = Number(lastEventId);
       if (turn > heard) {
@@ -89,7 +89,7 @@ export function mountRemote(root, { state, go, onChange }, server) {
     const remote = answer && (await answer.json());
     box.hidden = false;
     if (answer?.ok) return listen(remote);
-    say(part("remote-link"), remote?.error ?? "The page's server does not answer.");
+    say(part("remote-link"), remote?.error ?? "The page's server does not answer. Try again.");
   }
   part("hall-open").addEventListener("click", turnHall);
   document.addEventListener("photo-finish-picked", ({ detail }) => {

@@ -9,7 +9,7 @@ const STARTED = "photo-finish-talk"; // when the talk began, in milliseconds, as
 const SECOND = 1000;
 const SILENCE = 3 * SECOND; // after which the stage counts as gone: it answers every second
 const NONE =
-  "No stage is open in this browser. Press f on the page, and this window follows it again.";
+  "No stage is open in this browser. Press f on the page: this window then follows it again.";
 /** @type {Record<string, 1 | -1>} */
 const TURNS = { PageDown: 1, n: 1, ArrowRight: 1, " ": 1, PageUp: -1, p: -1, ArrowLeft: -1 };
 
@@ -91,7 +91,7 @@ export function mountSpeaker(root) {
     event.preventDefault();
     send({ turn: by });
   });
-  if (!channel) say(part("speaker-gone"), "This browser does not let the two windows be joined.");
+  if (!channel) say(part("speaker-gone"), "This browser blocks messages between the two windows. Open the page outside a frame, or in another browser.");
   tick();
   setInterval(tick, SECOND);
 }

@@ -6,7 +6,7 @@ import { draftPicture } from "./draft_picture.js";
 import { overlapPicture } from "./overlap_picture.js";
 
 const KEYS_IN_WORDS =
-  "← → one step back or on; n the next chapter, p the one before; t this pass again.";
+  "← →: one step back or on. n, p: next or previous chapter. t: replay this pass.";
 
 /** @param {Tour} tour @param {Chapter} chapter @param {TourActs} acts */
 export function chapterPanel(tour, chapter, acts) {
@@ -89,5 +89,5 @@ export const countOfChapters = ({ chapters, at, isRoute }) =>
 function missingWords(missing) {
   const chapters = missing.map(({ title }) => title).join("; ");
   const whose = missing.length > 1 ? "their decoders do" : "its decoder does";
-  return `Left out, since ${whose} not race here: ${chapters}.`;
+  return `Left out because ${whose} not race here: ${chapters}.`;
 }

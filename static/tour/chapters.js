@@ -118,7 +118,7 @@ function framesOf(lane, index, step, layer) {
   /** @param {number} status */
   const count = (status) => rows.filter((row) => row.status === status).length;
   const { length } = laneAt(lane, step - 1).drafts;
-  const drafts = length ? `${countOf(length, "draft")} behind the frontier` : "no draft yet";
+  const drafts = length ? `${countOf(length, "draft")} after the frontier` : "no draft yet";
   const accepted = count(DID.ACCEPTED);
   const rejected = count(DID.RESAMPLED);
   const others = rejected ? `, ${countOf(rejected, "draft")} rejected` : "";
@@ -144,12 +144,12 @@ function framesOf(lane, index, step, layer) {
 /** @param {{ number: number, view?: Chapter["view"] }} before @returns {Chapter} */
 function yourTurn({ number, view }) {
   const line =
-    "Every instant, token and layer of a race can be looked at, and any prompt raced. To begin with:";
+    "You can look at every instant, token and layer of a race, and race any prompt. To begin with:";
   return {
     number: number + 1,
     title: "Your turn",
     lines: [line],
-    say: "Take a prompt from the hall: / asks for it, and Enter races it.",
+    say: "Take a prompt from the hall: press / to type it, and Enter to race it.",
     reference: "",
     fourLanes: false,
     replay: { title: "", frames: [] },

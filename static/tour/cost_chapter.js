@@ -13,11 +13,11 @@ export function whenItLoses(_, race) {
   const ratio = ((costs.pass + rows * costs.row) / (costs.pass + costs.row)).toFixed(1);
   const times = ratio === "1.0" ? "as much" : `${ratio} times as much`;
   const lines = [
-    "Speculation, guessing tokens and testing them together, makes fewer passes, each over a wider window. A pass that commits 4 tokens " +
-      "wins while it takes less time than 4 passes of vanilla AR, and loses once it takes more.",
-    `A pass costs a, whatever its window, and b for each row of it. This race's own passes say ${a} and ${b}: one of ` +
-      `${countOf(rows, "row")} costs ${times} as one of a single row.`,
-    "The clock is now modelled: a large GPU that draws 340 pictures at once. Choose another machine, or move b, and the " +
+    "Speculation guesses tokens and tests them together. It makes fewer passes, each over a wider window. A pass that commits 4 tokens " +
+      "wins if it takes less time than 4 passes of vanilla AR, and loses if it takes more.",
+    `A pass costs a, plus b for each row of its window. In this race a is ${a} and b is ${b}: a pass of ` +
+      `${countOf(rows, "row")} costs ${times} as a pass of one row.`,
+    "The clock now models a large GPU that draws 340 pictures at once. Choose another machine or move b: the " +
       "replay, the places and the finish follow.",
   ];
   return { cell: null, costs: { ...costs, preset: "large" }, lines };

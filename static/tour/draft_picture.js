@@ -16,12 +16,12 @@ export function draftPicture({ p, q, uniform }) {
   const kept = uniform * q < p;
   return html`<figure class="draft-test">
     <div>
-      ${bar("q", "it was drawn with", q)}${bar("p", "the model has now", p)}
+      ${bar("q", "when it was drawn", q)}${bar("p", "now", p)}
       <i class="draft-tick" style=${drawn}></i>
     </div>
     <figcaption>
-      One draft. A number is drawn along q's bar, the red line: the draft stays if p's bar reaches
-      it. Here it does${kept ? "" : " not"}.
+      The test of one draft: a number is drawn along q's bar (the red line). The draft stays if p's
+      bar reaches that line; here it does${kept ? "" : " not"}.
     </figcaption>
   </figure>`;
 }

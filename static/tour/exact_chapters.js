@@ -41,13 +41,13 @@ export function oneAtATime(lane, race) {
   const seconds = inSeconds(lastOf(lane.steps).seconds);
   const device = race.snapshot.recorded ? "the machine named above" : "this device";
   const codes = race.snapshot.codes.toLocaleString("en");
-  const drawn = `token ${shown.token} was drawn${share ? `, with ${chance(share[1])}` : ""}`;
+  const drawn = `token ${shown.token} was drawn${share ? `, with probability ${chance(share[1])}` : ""}`;
   const lines = [
-    "A picture is a grid of tokens, small squares. Vanilla AR runs the whole model once for every one of them, " +
-      `and each such run is a pass: ${summary(lane)}, ${seconds} s on ${device}.`,
-    `A pass gives one thing, the next token's distribution p: how probable each of all ${codes} codes is. One is drawn, ` +
+    "A picture is a grid of tokens: small squares. Vanilla AR runs the whole model once for every token; " +
+      `one such run is a pass. Here it took ${seconds} s on ${device}: ${summary(lane)}.`,
+    `A pass gives the next token's distribution p: how probable each of the ${codes} codes is. One code is drawn from p, ` +
       "and only then can the next pass begin.",
-    `At pass ${shown.pass} the likeliest code had a probability of ${chance(shown.top1)}; ${drawn}.`,
+    `At pass ${shown.pass} the likeliest code had probability ${chance(shown.top1)}; ${drawn}.`,
   ];
   return { step: shown.at + 1, cell: shown.cell, lines };
 }
@@ -63,11 +63,11 @@ export function guessInParallel(lane) {
   const widest = Math.max(...lane.steps.map(({ touched }) => touched));
   const share = tested.length ? ` (${percent(repeated.length, tested.length)})` : "";
   const lines = [
-    `Jacobi decoding guesses ahead: one pass over a window of guesses, called drafts, gives the distributions of up to ${widest} ` +
-      "positions at once. Such a pass can be cheap: a GPU spends most of it on reading the model's weights, once for all of them.",
-    "Every guess is drawn again from its newer distribution and stands only if the second draw repeats it. The flatter the " +
-      `distributions, the rarer that is: here ${repeated.length} of the ${tested.length} guesses tested were repeated${share}.`,
-    `Shown is pass ${step.nfe}, its best, with ${here.length} repeated. In all ${summary(lane)}.`,
+    `Jacobi decoding guesses tokens ahead; its guesses are called drafts. One pass over a window of drafts gives the distributions of up to ${widest} ` +
+      "positions at once. Such a pass can be cheap: a GPU spends most of it on reading the model's weights, once for all positions.",
+    "Every draft is drawn again from its newer distribution and stays only if the second draw repeats it. The flatter the " +
+      `distributions, the rarer that is: here ${repeated.length} of the ${tested.length} drafts tested were repeated${share}.`,
+    `The board shows pass ${step.nfe}, its best, with ${here.length} repeated. In total: ${summary(lane)}.`,
   ];
   return { step: at + 1, cell, lines };
 }
@@ -79,13 +79,13 @@ export function sameNoise(lane, race) {
   const [differ, compared] =
     ar < 0 ? [0, 0] : differing(lane, laneAt(lane, lane.count), race.lanes[ar]);
   const equal = `${compared - differ} of ${countOf(compared, "token")} equal`;
-  const found = differ ? `${equal}, the others by rounding` : `${equal}, one picture twice`;
+  const found = differ ? `${equal}; the others differ by rounding` : `${equal}, the same picture twice`;
   const lines = [
-    "Jacobi redraws every guess with fresh random numbers, and so loses good guesses by chance. Fixed point keeps one noise " +
-      "for each place, which the race's seed gives vanilla AR too: a distribution that hardly changed then gives the same token again.",
-    "A guess stands once the same noise repeats it, under a distribution that depends on final tokens alone. That token is the " +
-      `one that vanilla AR draws there${compared ? `: ${found}` : ""}.`,
-    `In all ${summary(lane)}${against(race, "ar")}.`,
+    "Jacobi redraws every draft with fresh random numbers, so it loses good drafts by chance. Fixed point keeps one noise " +
+      "for each place, the noise that vanilla AR has from this seed. A distribution that hardly changed then gives the same token again.",
+    "A draft becomes final once the same noise repeats it under a distribution that depends on final tokens alone. It is then the " +
+      `token that vanilla AR draws there${compared ? `: ${found}` : ""}.`,
+    `In total: ${summary(lane)}${against(race, "ar")}.`,
   ];
   if (!compared) return { cell: null, lines };
   /** @param {string} layer */
@@ -113,7 +113,7 @@ function keptInWords(scd, sjd) {
   const own = percent(scd.kept, scd.all);
   if (!sjd.all) return `: here ${own}`;
   const more = scd.kept * sjd.all > sjd.kept * scd.all;
-  return `${more ? ": here" : ". Not in this race:"} ${own}, of SJD's ${percent(sjd.kept, sjd.all)}`;
+  return `${more ? ": here" : ". Not in this race:"} ${own}, and in SJD ${percent(sjd.kept, sjd.all)}`;
 }
 
 // Shows the pass that accepted the most guesses.
@@ -124,11 +124,11 @@ export function redrawCoupled(lane, race) {
   const share = keptInWords(keptOf(rows), keptOf(sjd ? rowsOf(sjd) : []));
   const { at, here, cell } = mostAccepted(lane);
   const lines = [
-    "SJD redraws the guesses that a pass did not reach, each anew, and so throws away many that the newer distribution likes as " +
-      `well. SCD redraws them with the same noise, so that more of them stay as they are${share}.`,
-    "The test stays SJD's, min(1, p / q), on fresh numbers: a guess may depend on earlier guesses at its own place, not on the " +
-      "numbers that judge it. So the picture's distribution stays exactly vanilla AR's.",
-    `Shown is pass ${lane.steps[at].nfe}, its best, with ${here.length} accepted. In all ${summary(lane)}${against(race, "sjd")}.`,
+    "SJD redraws every draft that a pass did not reach with fresh noise, so it loses many that the newer distribution would also " +
+      `draw. SCD redraws them with the same noise, so more of them stay as they are${share}.`,
+    "The test is still SJD's, min(1, p / q), with fresh numbers. A draft may depend on earlier drafts at its own place, but not on the " +
+      "number that tests it. So the picture's distribution stays exactly vanilla AR's.",
+    `The board shows pass ${lane.steps[at].nfe}, its best, with ${here.length} accepted. In total: ${summary(lane)}${against(race, "sjd")}.`,
   ];
   return { step: at + 1, cell, lines };
 }
@@ -142,9 +142,9 @@ export function guessWithADistribution(lane, race) {
   const readable = rejected.filter((row) => isKnown(row.uniform) && isReadable(row));
   const shown = best(readable.length ? readable : rejected, (row) => row.ahead);
   const rule =
-    "So a draft x stays with probability min(1, p(x) / q(x)): q is the distribution it was drawn from, the model's of an earlier pass; p is the model's now. " +
-    "The first rejected one is replaced by a draw from max(p − q, 0). The picture's distribution stays exactly vanilla AR's.";
-  const total = `In all ${summary(lane)}${against(race, "ar")}.`;
+    "A draft x stays with probability min(1, p(x) / q(x)). q is the distribution it was drawn from, the model's in an earlier pass; p is the model's now. " +
+    "The first rejected draft is replaced by a draw from max(p − q, 0). The picture's distribution stays exactly vanilla AR's.";
+  const total = `In total: ${summary(lane)}${against(race, "ar")}.`;
   if (!shown) return { step: lane.count, cell: null, lines: [rule, total] };
   const { p, q, uniform, acceptance, pass, draft, token } = shown;
   let why = "";
@@ -153,11 +153,11 @@ export function guessWithADistribution(lane, race) {
   if (p !== null && q !== null && uniform !== null && acceptance !== null) {
     const [ofP, ofQ] = dividing(p, q, acceptance);
     const test = versus(uniform, acceptance);
-    why = `: p gave it ${ofP} and q ${ofQ}, and the number drawn is not below their ratio, ${test}`;
+    why = `. It had ${ofP} of p and ${ofQ} of q, and the number drawn was not below their ratio: ${test}`;
     odds = { p, q, uniform };
   }
   const middle =
-    `At pass ${pass}, ${shown.ahead} drafts were accepted and the next, token ${draft}, rejected${why}. ` +
+    `At pass ${pass}, ${shown.ahead} drafts were accepted and the next, token ${draft}, was rejected${why}. ` +
     `Token ${token} took its place.`;
   const lines = [middle, rule, total];
   return { step: shown.at + 1, cell: shown.cell, lines, test: odds };
@@ -182,7 +182,7 @@ export function whyHard(lane) {
     return top1Draft < 0.999 ? [{ cell, tv, top1, top1Draft }] : [];
   });
   const top1 = median(committed.map((row) => row.top1));
-  const half = `For half of the tokens the likeliest code has a probability of ${chance(top1)}`;
+  const half = `For half of the tokens the likeliest code has probability ${chance(top1)}`;
   const flat =
     top1 < HALF
       ? `${half} or less: many codes would do, and even the best guess is mostly wrong.`
@@ -198,9 +198,9 @@ export function whyHard(lane) {
   const isYet = shown.tv >= HALF && Math.max(shown.top1, shown.top1Draft) < HALF;
   const lines = [
     flat,
-    `${why}The draft's distribution q and the model's p lie ${isFar ? "" : "only "}a median TV of ${chance(apart)} apart. ` +
+    `${why}The draft's distribution q and the model's p differ by a median TV of ${isFar ? "" : "only "}${chance(apart)}. ` +
       `An exact rule accepts with probability 1 − TV, on average ${chance(mean)}: ${fateOf(chance(mean))}.`,
-    `The chosen token: top-1 of p ${chance(shown.top1)}, of q ${chance(shown.top1Draft)}, ${isYet ? "yet" : "and"} TV ${chance(shown.tv)}.`,
+    `At the chosen token top-1 is ${chance(shown.top1)} for p and ${chance(shown.top1Draft)} for q, ${isYet ? "yet" : "and"} TV is ${chance(shown.tv)}.`,
   ];
   return { layer: "tv", step: lane.count, cell: shown.cell, lines };
 }
@@ -226,30 +226,30 @@ export function treeAndContinuation(lane, race) {
   });
   const at = shown ? shown.at : bestStep(lane, (i) => (ends[i].rejected ? ends[i].kept : -1));
   const lines = [
-    `Draft a tree: the first positions have several candidates each; the first to pass is taken. ${aboutTree(later, shown)}`,
-    `Do not stop at a rejection: a draft behind it stays with probability min(1, p / q). ${aboutEnd(ends[at], ends)}`,
-    `In all ${summary(lane)}${against(race, "sjd")}. The distribution is exactly vanilla AR's.`,
+    `Draft a tree: the first positions have several candidates each, and the first one to pass is taken. ${aboutTree(later, shown)}`,
+    `Do not stop at a rejection: a draft after it stays with probability min(1, p / q). ${aboutEnd(ends[at], ends)}`,
+    `In total: ${summary(lane)}${against(race, "sjd")}. The distribution is exactly vanilla AR's.`,
   ];
   return { step: at + 1, cell: shown ? shown.cell : lastCell(lane, at), lines };
 }
 
 /** @param {LifeRow[]} later @param {LifeRow | null} shown */
 function aboutTree(later, shown) {
-  if (!shown) return "In this race no later candidate is known to have been taken.";
+  if (!shown) return "This race has no record of a later candidate that was taken.";
   const { candidates, pass } = shown;
   const n = candidates.length;
   const last = lastOf(candidates);
   const failed = n === 2 ? "the first" : `the first ${n - 1}`;
   const passed = `candidate ${n} passed here (${versus(last.uniform, last.acceptance)}) after ${failed} had failed`;
-  return `At pass ${pass} ${passed}; a later candidate was taken ${inTimes(later.length)} in this race.`;
+  return `At pass ${pass} ${passed}. In this race a later candidate was taken ${inTimes(later.length)}.`;
 }
 
 /** @param {StepEnd} here @param {StepEnd[]} ends */
 function aboutEnd(here, ends) {
   const tested = ends.reduce((sum, end) => sum + end.tested, 0);
   const kept = ends.reduce((sum, end) => sum + end.kept, 0);
-  if (!tested) return "In this race no draft is known to have been tested behind one.";
-  const all = `in the whole race ${percent(kept, tested)} did`;
+  if (!tested) return "This race has no record of a draft that was tested after one.";
+  const all = `in the whole race ${percent(kept, tested)} stayed`;
   if (!here.rejected || !here.tested) return `${capital(all)}.`;
-  return `At this pass ${here.kept} of ${here.tested} did; ${all}.`;
+  return `At this pass ${here.kept} of ${here.tested} stayed; ${all}.`;
 }

@@ -11,9 +11,9 @@ import { best, isInside, isReadable, rowsOf } from "./examples.js";
  */
 export function whatBothShare(lane, race) {
   const lines = [
-    "A draft is drawn from q and tested. Of each token the test keeps what p and q both give it, min(p, q): in sum 1 − TV, which " +
-      "is the probability of an acceptance.",
-    "Else one token is redrawn from max(p − q, 0), exactly what p lacks. Kept and redrawn make p for every token, wherever q lies: " +
+    "A draft is drawn from q and tested. For each token the test keeps what p and q share, min(p, q). These shares sum to 1 − TV, " +
+      "the probability of an acceptance.",
+    "Otherwise a token is redrawn from max(p − q, 0), exactly what is missing from p. Kept and redrawn add up to p for every token, wherever q is: " +
       "a bad q costs passes, never the distribution.",
   ];
   const examples = rowsOf(lane).flatMap((row) => {
@@ -29,7 +29,7 @@ export function whatBothShare(lane, race) {
   if (!shown) return { step: lane.count, cell: null, lines };
   const { row, overlap } = shown;
   lines.push(
-    `Shown is pass ${row.pass}: draft ${row.draft} was rejected, and token ${row.token} redrawn.`,
+    `The board shows pass ${row.pass}: draft ${row.draft} was rejected, and token ${row.token} redrawn.`,
   );
   return { step: row.at + 1, cell: row.cell, lines, overlap };
 }

@@ -21,7 +21,7 @@ const SURE = 0.9; // a top-1 above it
 /** Shows the end of the race. @param {Lane} _ @param {Race} race @returns {Scene} */
 export function askQuestions(_, race) {
   const lines = [
-    "Answer on the board: choose a token, a clock or a layer, and check it. Nothing is kept, and you can leave at any question.",
+    "Answer on the board: choose a token, a clock or a layer, then press Check. Nothing is stored, and you can leave at any question.",
   ];
   return { cell: null, lines, questions: questionsOf(race) };
 }
@@ -69,7 +69,7 @@ function ofToken(lanes, indices, ask, isRight, reason) {
 /** @param {LifeRow} row */
 function fateOfDraft({ status, draft, token, pass }) {
   if (status === DID.RESAMPLED)
-    return `draft ${draft} was rejected at pass ${pass}, and token ${token} drawn in its place`;
+    return `draft ${draft} was rejected at pass ${pass}, and token ${token} was drawn in its place`;
   if (status === DID.ACCEPTED) return `draft ${draft} was accepted at pass ${pass}`;
   return `token ${token} is ${STATUSES[status].name}, drawn at pass ${pass} without a draft to test`;
 }
@@ -87,22 +87,22 @@ function ofTokens(lanes, indices) {
   const one = (ask, isRight, reason) => ofToken(lanes, indices, ask, isRight, reason);
   return [
     ...one(
-      "Choose a token whose draft was rejected, and another drawn in its place.",
+      "Choose a token that was drawn in place of a rejected draft.",
       ({ status }) => status === DID.RESAMPLED,
       fateOfDraft,
     ),
     ...one(
-      `Choose a token on which draft and model nearly agreed: TV(p, q) below ${NEAR}.`,
+      `Choose a token where draft and model nearly agreed: TV(p, q) below ${NEAR}.`,
       ({ tv, draft }) => tv !== null && draft !== null && tv < NEAR,
       apartInWords,
     ),
     ...one(
-      "Choose a token that p / q alone would have rejected, and its group or neighbours saved.",
+      "Choose a token that p / q alone would have rejected, but its group or neighbours saved.",
       (row, lane) => wasSaved(lane.rule, row),
       (row, lane) =>
         wasSaved(lane.rule, row)
           ? `with ${chance(row.p)} of p and ${chance(row.q)} of q the draft alone would have been rejected`
-          : `${fateOfDraft(row)}, and no group and no neighbour saved it`,
+          : `${fateOfDraft(row)}, and no group or neighbour saved it`,
     ),
     ...one(
       "Choose a token that was drawn without a draft.",
@@ -113,12 +113,12 @@ function ofTokens(lanes, indices) {
       `Choose a token where an exact rule accepts drafts with a probability below ${Number((1 - FAR).toFixed(2))}.`,
       ({ tv }) => tv !== null && tv > FAR,
       (row) =>
-        `${apartInWords(row)}${row.tv === null ? "" : `, and the acceptance 1 − TV, ${chance(1 - row.tv)}`}`,
+        `${apartInWords(row)}${row.tv === null ? "" : `, so the acceptance, 1 − TV, is ${chance(1 - row.tv)}`}`,
     ),
     ...one(
-      `Choose a token of which the model was sure: top-1 of p above ${SURE}.`,
+      `Choose a token that the model was sure of: top-1 of p above ${SURE}.`,
       ({ top1 }) => top1 > SURE,
-      ({ top1 }) => `the likeliest code had ${chance(top1)}`,
+      ({ top1 }) => `the likeliest code had probability ${chance(top1)}`,
     ),
   ];
 }
@@ -151,14 +151,14 @@ function ofLanes(lanes, indices) {
   }
   return [
     ...one(
-      "Choose any token of the lane that took the fewest passes, of those shown.",
+      "Choose any token of the lane shown that took the fewest passes.",
       (lane) => passesTaken(lane) === fewest,
       (lane) =>
         `${lane.title} took ${countOf(passesTaken(lane), "pass", "passes")}, and ` +
-        (passesTaken(lane) === fewest ? "no lane shown took fewer" : `the fewest are ${fewest}`),
+        (passesTaken(lane) === fewest ? "no lane shown took fewer" : `the fewest is ${fewest}`),
     ),
     ...one(
-      "Choose any token of a lane whose pictures are not distributed as the model's.",
+      "Choose any token of a lane whose pictures do not have the model's distribution.",
       isChanged,
       (lane) => {
         const { tests, shifts } = lastOf(lane.steps);
@@ -184,24 +184,24 @@ function ofClocks(lanes) {
   const judge = ({ clock }) => ({
     right: clock === "seconds",
     words:
-      `by seconds ${lane.title} was first of the lanes shown, by passes ${first(passesTaken).title}: ` +
+      `of the lanes shown ${lane.title} was first by seconds, and ${first(passesTaken).title} by passes: ` +
       "a pass over a wide window takes longer",
   });
-  return [{ ask: `Set the clock by which ${lane.title} is first of the lanes shown.`, judge }];
+  return [{ ask: `Set the clock on which ${lane.title} is first of the lanes shown.`, judge }];
 }
 
 /** @returns {Question[]} */
 function ofLayers() {
   return [
     {
-      ask: "Show the layer of how far draft and model disagreed.",
+      ask: "Show the layer that says how far draft and model disagreed.",
       name: "tv",
-      why: "is how far p and q of a draft lie apart",
+      why: "is how far apart a draft's p and q are",
     },
     {
-      ask: "Show the layer of how far a test moved the distribution.",
+      ask: "Show the layer that says how far a test moved the distribution.",
       name: "shift",
-      why: "is how far (TV) what a test commits lies from p",
+      why: "is the TV between p and the distribution that a test commits from",
     },
   ].map(({ ask, name, why }) => ({
     ask,

@@ -16,21 +16,21 @@ import {
 /** @param {Lane} lane @param {Race} race */
 export function acceptAGroup(lane, race) {
   const rule =
-    "GSD sorts the codes by p and groups the draft with those of much the same probability: it is " +
-    "accepted with probability min(1, p(C) / q(C)) for the whole group C.";
+    "GSD sorts the codes by p and groups the draft with codes of similar probability. It " +
+    "accepts the draft with probability min(1, p(C) / q(C)), for the whole group C.";
   /** @param {Group} group @param {number} ratio */
   const masses = ({ count, p, q }, ratio) => {
     const [ofP, ofQ] = dividing(p, q, ratio);
     return `Its group of ${count} held ${ofP} of p and ${ofQ} of q`;
   };
-  return relaxed(lane, race, rule, masses, "their group");
+  return relaxed(lane, race, rule, masses, "the group");
 }
 
 /** @param {Lane} lane @param {Race} race */
 export function acceptANeighbour(lane, race) {
   const rule =
     `${lane.drafter ? "A small network drafts" : "The model drafts for itself"}. LANTERN lets a draft x borrow the ` +
-    "probability of the codes nearest to it, up to δ in all: it is accepted with probability min(1, p(A) / q(x)).";
+    "probability of the codes nearest to it, up to δ in total. It accepts x with probability min(1, p(A) / q(x)), where A is x and those codes.";
   /** @param {Group} group */
   const masses = ({ count, p }) =>
     `With ${countOf(count - 1, "neighbour")} it held ${chance(p)} of p`;
@@ -43,9 +43,9 @@ function priceInWords(tests, shifts) {
   const price = "The price: the picture's distribution is no longer the model's own";
   if (!tests) return `${price}.`;
   if (!shifts)
-    return "The rule may leave the model's distribution; in this race none of its tests did, a shift of 0.";
+    return "The rule may change the distribution, but no test of this race did: the shift is 0.";
   const shift = shifts / tests;
-  return `${price}: a shift of ${chance(shift)} on average (TV from p; 0 of exact rules), ${asTokens(shift)}.`;
+  return `${price}. The mean shift is ${chance(shift)} (TV from p; 0 for exact rules), ${asTokens(shift)}.`;
 }
 
 // The chapter of a relaxed rule. It shows the plainest acceptance that p(x) / q(x) alone would have
@@ -62,9 +62,9 @@ function relaxed(lane, race, rule, masses, whom) {
     return neededGroup(row) ? [{ row, group, p, q, uniform, acceptance }] : [];
   });
   const { tests, shifts } = lastOf(lane.steps);
-  const total = `In all ${summary(lane)}${against(race, "sjd")}. ${priceInWords(tests, shifts)}`;
+  const total = `In total: ${summary(lane)}${against(race, "sjd")}. ${priceInWords(tests, shifts)}`;
   if (!saved.length) {
-    const none = `No acceptance of this race is known to have needed ${whom}.`;
+    const none = `This race has no record of an acceptance that needed ${whom}.`;
     const at = bestStep(lane, (i) => lane.steps[i].tokens);
     return { step: at + 1, cell: lastCell(lane, at), lines: [rule, none, total] };
   }
@@ -80,7 +80,7 @@ function relaxed(lane, race, rule, masses, whom) {
   const [ofP, ofQ] = dividing(p, q, odds);
   const lines = [
     rule,
-    `At pass ${pass} token ${draft} had ${ofP} of p and ${ofQ} of q by itself: rejected, ` +
+    `At pass ${pass} token ${draft} alone had ${ofP} of p and ${ofQ} of q: rejected, ` +
       `${alone}. ${masses(group, acceptance)}: accepted, ${together}.`,
     `${saved.length} of its ${countOf(accepted.length, "acceptance")} needed ${whom}. ${total}`,
   ];

@@ -18,9 +18,9 @@ export const ROWS = {
 export const ROLLING = {
   part: "rows",
   title: "Guess in every row",
-  say: "ZipAR's order, with drafts and a test in each row. A row still does not see what the rows above it have yet to write.",
+  say: "This is ZipAR's order, with drafts and a test in each row. A row still does not see what the rows above it have yet to write.",
   reference:
-    "Liao et al., PJD, CVPR 2026 (arXiv 2606.05703); that each row keeps its distribution: docs/decoders.md.",
+    "Liao et al., PJD, CVPR 2026 (arXiv 2606.05703); docs/decoders.md says why each row keeps its distribution.",
   decoders: ["rows"],
   beside: ["ar", "zipar"],
 };
@@ -32,7 +32,7 @@ const lag = ({ steps }) => steps.findIndex(({ tokens }) => tokens > 1);
 /** @param {Lane} lane */
 function price({ steps }) {
   const { tests, shifts } = lastOf(steps);
-  return tests ? ` and a shift of ${chance(shifts / tests)}` : "";
+  return tests ? ` with a shift of ${chance(shifts / tests)}` : "";
 }
 
 /**
@@ -52,17 +52,17 @@ export function drawRowsAtOnce(lane, race) {
     ? ` With s = ${lag(slower)} it takes ${countOf(lastOf(slower.steps).passes, "pass", "passes")}${price(slower)}.`
     : "";
   const lines = [
-    "So far every lane wrote in reading order, from one frontier. ZipAR begins a row once the row above is s tokens ahead, here " +
-      `${lag(lane)}, and then each pass writes one token of every open row. The front is a diagonal.`,
-    `Nothing is drafted and nothing is tested. At pass ${steps[at].nfe} it wrote ${countOf(most, "token")}, and none of them could see ` +
-      "what the rows above had still to write. Where a picture depends on that, its rows do not fit: look for the seams.",
-    `${summary(lane)}${price(lane)}${against(race, "ar")}.${patient} The shift is measured after the race, in one pass over the finished picture: how far (TV) ` +
-      "each token was drawn from the model's p given all before it.",
+    "So far every lane wrote in reading order, at one frontier. ZipAR begins a row once the row above is s tokens ahead, here " +
+      `${lag(lane)}. Each pass then writes one token in every open row, so the front is a diagonal.`,
+    `Nothing is drafted or tested. At pass ${steps[at].nfe} it wrote ${countOf(most, "token")}, and none of them could see ` +
+      "what the rows above had yet to write. Where a picture depends on that, its rows do not fit: look for the seams.",
+    `${summary(lane)}${price(lane)}${against(race, "ar")}.${patient} The shift is measured after the race, in one pass over the finished picture. It is ` +
+      "the TV between the distribution that a token was drawn from and the model's p given all tokens before it.",
   ];
   const frames = framesAlong(
     lane,
     ({ nfe, tokens, after }) =>
-      `Pass ${nfe} writes ${countOf(tokens, "token")}: ${after} are there.`,
+      `Pass ${nfe} writes ${countOf(tokens, "token")}: ${after} so far.`,
   );
   return { step: at + 1, cell, lines, replay: { title: "Follow the front", frames } };
 }
@@ -83,17 +83,17 @@ export function guessInEveryRow(lane, race) {
   const { nfe, rows, tokens } = steps[at];
   const cells = cellsOf(steps[at]);
   const lines = [
-    "ZipAR tests nothing, and SJD guesses in one place. Here every open row has guesses of its own: " +
+    "ZipAR tests nothing, and SJD guesses in one place. Here every open row has its own guesses: " +
       `pass ${nfe} read ${countOf(rows, "token")} and wrote ${tokens}, in ${countOf(rowsIn(steps[at]), "row")} of the picture. ` +
-      "An easy row runs up to the one above and waits; a hard one holds up those below.",
-    "Each row tests its guesses as SJD does, so each token is a true sample of what the model says given what its row saw. " +
-      "What is lost is what a row could not see: all that those above had still to write.",
+      "An easy row catches up with the row above and waits; a hard row holds up the rows below.",
+    "Each row tests its guesses as SJD does, so each token is an exact sample of the model's distribution given what its row saw. " +
+      "Only what a row could not see is lost: all that the rows above had yet to write.",
     `${summary(lane)}${price(lane)}${against(race, "ar")}${besideZipar(race)}.`,
   ];
   const frames = framesAlong(
     lane,
     (step) =>
-      `Pass ${step.nfe} writes ${countOf(step.tokens, "token")} in ${countOf(rowsIn(step), "row")}: ${step.after} are there.`,
+      `Pass ${step.nfe} writes ${countOf(step.tokens, "token")} in ${countOf(rowsIn(step), "row")}: ${step.after} so far.`,
   );
   return {
     step: at + 1,

@@ -24,7 +24,7 @@ export class SelfTest {
     const count = this.#questions.length;
     const isOver = this.#at === count;
     const { mark, words } = this.#verdict;
-    const after = this.#at + 1 < count ? "Next question" : "How many?";
+    const after = this.#at + 1 < count ? "Next question" : "Show the score";
     const next = isOver ? "Begin again" : mark === "right" ? after : "Skip";
     const ask = isOver
       ? `${this.#right} of ${count} right at the first try.`

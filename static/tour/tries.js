@@ -14,7 +14,7 @@ const BEYOND = ["gsd", "gsd:G=50"]; // lanes to try: the paper's group, and one 
 export const triesOf = (root, { state, go }, leave, end) => [
   {
     title: "Race a prompt of your own",
-    words: "Type what you like beside Race, and press it.",
+    words: "Type a prompt beside Race, then press Race.",
     needs: "#prompt",
     act: () => {
       leave();
@@ -23,7 +23,7 @@ export const triesOf = (root, { state, go }, leave, end) => [
   },
   {
     title: "Fill in a part of this picture",
-    words: "Paint over some of it, change the prompt if you like, and race.",
+    words: "Paint over a part of it, change the prompt if you like, and race.",
     needs: ".lane:not([hidden]) .fill:not([hidden])",
     act: () => {
       end({ present: false });
@@ -32,7 +32,7 @@ export const triesOf = (root, { state, go }, leave, end) => [
   },
   {
     title: "Move to a large GPU",
-    words: "The same race by another machine's seconds: who wins there?",
+    words: "The same race in another machine's modelled seconds: who wins there?",
     act: () => go({ clock: "modelled", costs: { ...state.costs, preset: "large" }, live: true }),
   },
   {

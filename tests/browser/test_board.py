@@ -345,7 +345,7 @@ def test_the_help_explains_keeps_the_focus_and_turns_letters_off(open_file, duel
     board, dialog = page.locator(".board"), page.locator("dialog.keys")
     key(page, "End", "?")
     expect(dialog).to_be_visible()
-    expect(dialog.locator("tr", has_text="Hide a lane")).to_be_visible()
+    expect(dialog.locator("tr", has_text="Hide or show a lane")).to_be_visible()
     for word in WORDS:
         expect(dialog.locator("th", has_text=word).first).to_be_visible()
 

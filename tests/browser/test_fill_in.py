@@ -211,7 +211,7 @@ def test_a_model_that_draws_pictures_on_masks_rows_on_a_phone_too(
     with served(BelowToy(), filling_folder) as address:
         page = open_page(address, 390, 844, fresh=True)  # which has touch
         canvas = fill_in(page, 1)
-        expect(page.locator(".fill-in")).to_contain_text("everything below it")
+        expect(page.locator(".fill-in")).to_contain_text("from one row down")
         for name in ("Box", "Brush", "Erase", "Scatter", "Invert"):
             expect(page.get_by_role("button", name=name, exact=True)).to_have_count(0)
         expect(page.locator(".fill-order")).to_be_hidden()

@@ -124,9 +124,9 @@ def test_the_hall_proposes_prompts_and_the_speaker_picks_one(quick, open_page, p
     address = f"http://{link.inner_text().removeprefix('Prompts: ')}"
     phones = [phone_of(address) for _ in range(2)]
     for phone, prompt in zip(phones, (HOSTILE, "blue dog"), strict=True):
-        phone.get_by_label("What shall be drawn?").fill(prompt)
+        phone.get_by_label("What should be drawn?").fill(prompt)
         phone.get_by_role("button", name="Propose it").click()
-        expect(phone.locator("p")).to_contain_text("The speaker has it")
+        expect(phone.locator("p")).to_contain_text("The speaker has your prompt")
     expect(stage.locator(".hall-count")).to_contain_text("2 prompts")
     key(stage, "/")
     proposed = stage.get_by_role("group", name="From the hall").get_by_role("button")

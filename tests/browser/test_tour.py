@@ -358,14 +358,14 @@ def test_questions_are_answered_on_the_board_and_by_keys(open_file, toured) -> N
         page.keyboard.press("Enter")
 
     choose((fewest + 1) % len(passes))
-    expect(verdict).to_have_text(re.compile(r"^No: .* took \d+ passes, and the fewest are \d+\."))
+    expect(verdict).to_have_text(re.compile(r"^No: .* took \d+ passes, and the fewest is \d+\."))
     choose(fewest)
     expect(verdict).to_have_text(re.compile("^Right: "))
     expect(on).to_be_focused()
     on.click()
     expect(ask).to_have_text(re.compile("^2 of 8: "))
     on.click()
-    expect(ask).to_have_text(re.compile("^3 of 8: Show the layer of how far draft and model"))
+    expect(ask).to_have_text(re.compile("^3 of 8: Show the layer that says how far draft and model"))
     # the tour can be left at any question, and has it again
     page.keyboard.press("Escape")
     expect(page.locator(".stage-panel")).to_be_hidden()
@@ -375,7 +375,7 @@ def test_questions_are_answered_on_the_board_and_by_keys(open_file, toured) -> N
     expect(ask).to_have_text(re.compile("^3 of 8: "))
     show_layer(page, Layer.TV)
     check.click()
-    expect(verdict).to_have_text("Right: TV(p, q) is how far p and q of a draft lie apart.")
+    expect(verdict).to_have_text("Right: TV(p, q) is how far apart a draft's p and q are.")
     for _ in range(6):
         on.click()
     expect(ask).to_have_text("1 of 8 right at the first try.")
@@ -384,6 +384,6 @@ def test_questions_are_answered_on_the_board_and_by_keys(open_file, toured) -> N
     # the last page says what was left out
     key(page, "n")
     expect(page.locator(".chapter-missing")).to_have_text(
-        "Left out, since their decoders do not race here: Draw several rows at once;"
+        "Left out because their decoders do not race here: Draw several rows at once;"
         " Guess in every row."
     )

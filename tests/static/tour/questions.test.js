@@ -35,11 +35,11 @@ test("every question that is asked has a right answer and a wrong one, each with
 });
 
 test("a token answers by what its last pass did to it", () => {
-  const { judge } = asked("was rejected, and another");
+  const { judge } = asked("in place of a rejected draft");
   assert.equal(judge({ race, cell: null }), null);
   assert.deepEqual(judge(chosen(SJD, 2)), {
     right: true,
-    words: "draft 3 was rejected at pass 1, and token 8 drawn in its place",
+    words: "draft 3 was rejected at pass 1, and token 8 was drawn in its place",
   });
   assert.deepEqual(judge(chosen(SJD, 0)), {
     right: false,
@@ -53,13 +53,13 @@ test("a token that was saved is known from one that passed by itself", () => {
   assert.equal(judge(chosen(GSD, 2)).right, true);
   const passed = judge(chosen(GSD, 0));
   assert.equal(passed.right, false);
-  assert.match(passed.words, /no group and no neighbour saved it/);
+  assert.match(passed.words, /no group or neighbour saved it/);
 });
 
 test("a lane answers by its passes and its badge", () => {
   const fewest = asked("fewest passes").judge(chosen(SJD, 0));
-  assert.match(fewest.words, /^SJD took 3 passes, and the fewest are 2$/);
-  assert.equal(asked("not distributed").judge(chosen(GSD, 0)).right, true);
+  assert.match(fewest.words, /^SJD took 3 passes, and the fewest is 2$/);
+  assert.equal(asked("not have the model's distribution").judge(chosen(GSD, 0)).right, true);
 });
 
 test("a race of one lossless lane is not asked which lane, or which clock", () => {
