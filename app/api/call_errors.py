@@ -14,8 +14,8 @@ from starlette.responses import JSONResponse
 from starlette.routing import Match, Route
 from starlette.types import Scope
 
-NO_CALL = "There is no call of this id, or its answer was read: begin another."
-WRONG_VALUE = "A value is not of the kind that this call takes."
+NO_CALL = "There is no call of this id, or its answer was read already. Begin another call."
+WRONG_VALUE = "A value does not have the type that this call takes."
 
 
 def complete(call: BlockFunction, values: list[Any]) -> list[Any]:

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from app.api import visitor
 
 KEPT_FREE = 8  # one in so many places is kept for other addresses
-BUSY = "Too many calls of this address wait here: try again in a moment."
+BUSY = "Too many calls from this address are waiting. Try again in a moment."
 UNREAD_SECONDS = 60.0  # after which answers that nobody reads are forgotten
 Pushed = tuple[bool, Any, Any]
 

@@ -33,12 +33,14 @@ WRONG, WRONG_SECONDS = {"remote": 10, "hall": 100}, 60.0
 WAITING = 8  # turns that a stage has not heard yet; more are refused
 HEARD_SECONDS = 5.0  # in which a stage hears a turn, or it is taken back
 BEAT_SECONDS = 15.0  # between signs of life on a stream, which a proxy would cut otherwise
-GONE = "No stage has this code: it was closed, or has a new code. Open the link that it shows."
-NO_HALL = "No stage takes prompts under this link now. Ask for the link that the stage shows now."
-FULL = f"{PHONES} phones turn this stage already."
-BEHIND = "The stage is behind: wait until it has turned."
-NOT_HEARD = "The stage did not answer in time. Look whether it has turned before you press again."
-TOO_OFTEN = "Too many wrong codes came from this address: try again in a minute."
+GONE = (
+    "No stage has this code: the stage was closed, or has a new code. Open the link that it shows."
+)
+NO_HALL = "No stage takes prompts under this link. Open the link that the stage shows now."
+FULL = f"{PHONES} phones turn this stage already, the most that can."
+BEHIND = "The stage has not turned yet. Wait until it has, then press again."
+NOT_HEARD = "The stage did not answer in time. Check whether it has turned before you press again."
+TOO_OFTEN = "Too many wrong codes came from this address. Try again in a minute."
 
 
 class Press(BaseModel):

@@ -22,16 +22,16 @@ from engine.trace import MAX_BYTES
 MAX_UPLOAD = MAX_BYTES + 2**16  # the largest trace, and what a form puts around it
 MAX_BODY = 4 * 2**20  # of any other request, which is kept in memory until it is whole
 UPLOAD = "/gradio_api/upload"
-TOO_LARGE = "A request has at most {} MB."
+TOO_LARGE = "The request is too large: at most {} MB are allowed."
 # A request has to be whole after so long, and a second more for each so many bytes that have come:
 # what is sent by halves holds a connection, and what came of it.
 BODY_SECONDS, BODY_RATE = 30.0, 2**16
-TOO_SLOW = "The rest of the request did not come in time."
+TOO_SLOW = "The rest of the request did not come in time. Send it again."
 MAX_SENDING = 40  # requests of one address that have come in part
-TOO_MANY = "Too many requests are being sent from this address at once: try again in a moment."
-FAILED = "This could not be answered; the page's log says why."
+TOO_MANY = "Too many requests are being sent from this address at once. Try again in a moment."
+FAILED = "The page failed to answer; its log says why."
 NO_ROOM = (
-    "The disk of the page's machine is full or cannot be written, so nothing was kept: try again"
+    "The disk of the page's machine is full or cannot be written, so nothing was kept. Try again"
     " later, or tell its host."
 )
 HEADERS = {

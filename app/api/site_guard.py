@@ -23,7 +23,7 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1")
 # Of a Space: no DNS but Hugging Face's own has names below it.
 SPACES = ".hf.space"
 HUB = "huggingface.co"  # shows a Space, and asks it what can be called there
-NAMED = " If it should, whoever runs it adds the name to PHOTO_FINISH_HOSTS."
+NAMED = " If it should, its host must add the name to PHOTO_FINISH_HOSTS."
 OTHER_NAME = f"This page does not answer under the name in this address.{NAMED}"
 OTHER_SITE = f"This page does not answer to another site's page.{NAMED}"
 

@@ -121,7 +121,7 @@ class ModelPool:
         if card := self.find(name):
             return card
         names = ", ".join(card.name for card in self.cards)
-        raise SettingError(f"model can be {names} on this page, and nothing else.")
+        raise SettingError(f"model must be one of {names} on this page.")
 
     def availability(self, name: str) -> Availability:
         card = self.card(name)
@@ -156,7 +156,7 @@ class ModelPool:
         why = ""
         if slow := [card.title for card in self.cards if self.is_slow(card.name)]:
             return self.own, (
-                f"Real pictures, by this machine's processor: {', '.join(slow)} can race here too."
+                f"These models draw real pictures on this machine's processor: {', '.join(slow)}."
             )
         for card in best:
             why = self.availability(card.name).reason or _missing(card)
@@ -327,7 +327,7 @@ def _needs_gpu(card: ModelCard) -> str:
         return str(error)
     return (
         "it needs a GPU, and there is none here. On the processor a picture takes minutes: start"
-        f" the page with {PREFIX}DEVICE=cpu to race it all the same. Its first race downloads"
+        f" the page with {PREFIX}DEVICE=cpu to race it anyway. Its first race downloads"
         f" {card.download / 1e9:.1f} GB."
     )
 
@@ -341,8 +341,8 @@ def _slow(card: ModelCard, dtype: torch.dtype) -> Availability:
     memory = required_bytes(card, dtype, len(SLOW_LANES)) / 1e9
     return Availability(
         note=f"It races on this machine's processor: a picture takes {names[0]} about"
-        f" {duration_words(plain)} and {names[1]} at most {duration_words(other)}, less the more"
-        f" of its guesses are right. With a race it takes {memory:.1f} GB of memory."
+        f" {duration_words(plain)} and {names[1]} at most {duration_words(other)}. The more of its"
+        f" guesses are right, the faster it is. A race takes {memory:.1f} GB of memory."
     )
 
 

@@ -60,7 +60,7 @@ def hint(prompt: str, prompts: Prompts) -> str:
         if not read.named:
             return (
                 "The prompt names nothing for this model to draw, so it draws"
-                f" “{describe(read.scene)}”. What it knows is {LISTED}."
+                f" “{describe(read.scene)}”. The words it knows are {LISTED}."
             )
     return f"This model {read}." if str(read) else ""
 

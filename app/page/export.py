@@ -55,11 +55,11 @@ INSTANT_JS = """(_, kind) => {
 LINKS = """<div class="share-links">
 <button type="button" class="moment">Copy a link to this moment<span role="status"></span></button>
 <button type="button" class="send" hidden>Send a link to it<span role="status"></span></button>
-<button type="button" class="embed">Copy the code that embeds it<span role="status"></span></button>
+<button type="button" class="embed">Copy the code to embed it<span role="status"></span></button>
 </div>"""
 FOLLOWS = (
-    "A PNG and a film show what the board shows: its lanes, its layer and its clock, light or dark"
-    " as the page, on a slide of 16:9. A film plays at the board's speed."
+    "A PNG or a film shows the board's lanes, layer and clock, light or dark like the page, on a"
+    " 16:9 slide. A film plays at the board's speed."
 )
 
 
@@ -87,9 +87,11 @@ class Instant:
         listed = isinstance(lanes, list) and all(lane in range(count) for lane in lanes)
         known = clock in CLOCKS and layer in [each.value for each in Layer]
         if not (known and finite and listed and isinstance(dark, bool)):
-            raise SettingError("The board did not say what it shows: reload the page.")
+            raise SettingError(
+                "The page did not say what its board shows. Reload it and try again."
+            )
         if not lanes:
-            raise SettingError("Every lane is hidden: show those that are to be in the picture.")
+            raise SettingError("Every lane is hidden. Show the lanes that you want in the picture.")
         shown = sorted({int(lane) for lane in lanes})
         return Instant(clock, float(t), Layer(layer), tuple(shown), dark)
 
@@ -129,7 +131,7 @@ def make_file(
     """
     with BETWEEN_STEPS.work() as work:
         if not isinstance(kind, str) or kind not in KINDS:
-            raise SettingError(f"A race can be taken away as {', '.join(KINDS)}.")
+            raise SettingError(f"There is no such kind of file. Choose one of: {', '.join(KINDS)}.")
         if kind == "Trace":
             return recording.dumps().encode()
         if kind == "CSV of the steps":
@@ -140,7 +142,7 @@ def make_file(
         if kind == "PNG of this instant":
             return photo(recording, now.clock, now.t, now.layer, 2.0, now.lanes, dark=now.dark)
         if isinstance(speed, bool) or speed not in SPEEDS:
-            raise SettingError(f"The speed is one of {', '.join(f'{x:g}x' for x in SPEEDS)}.")
+            raise SettingError(f"The speed must be one of {', '.join(f'{x:g}x' for x in SPEEDS)}.")
 
         allowance.require()
         most = min(SETTINGS.make_seconds, allowance.left)
@@ -149,8 +151,8 @@ def make_file(
             work.pause()
             if work.seconds > most:
                 raise SettingError(
-                    f"This film takes more than {most:.3g} seconds to make, and you have no more"
-                    " here now. Choose a higher speed."
+                    f"This film takes over {most:.3g} seconds to make, all that you have left here"
+                    " now. Choose a higher speed."
                 )
             progress(fraction)
 
@@ -210,7 +212,7 @@ def _files(races: Races, on_board: gr.Textbox) -> None:
     ) -> Iterator[Any]:
 
         def report(fraction: float) -> None:
-            progress(fraction, desc="Making it")
+            progress(fraction, desc="Making the file")
 
         allowance = races.allowances.of(address(request))
         with ExitStack() as stack:

@@ -41,9 +41,9 @@ RACE_JS = "() => { document.querySelector('#race').click(); return []; }"
 ROLL_JS = "() => Math.floor(Math.random() * 2 ** 31)"
 
 HEADER = (
-    '<header class="masthead"><a class="skip" href="#pictures">To the pictures</a>'
+    '<header class="masthead"><a class="skip" href="#pictures">Skip to the pictures</a>'
     "<h1>Photo <span>Finish</span></h1><p>An image model runs once"
-    " for every token it draws, which is slow: decoders that need fewer runs race here, side by"
+    " for every token it draws, which is slow. Here decoders that need fewer runs race side by"
     " side from one seed.</p>{links}</header>"
 )
 # On a Space, whose files the hub shows; elsewhere the page does not know where they are to be seen.

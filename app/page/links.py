@@ -16,12 +16,12 @@ from app.races.races import Races, board_value
 from app.races.request_values import request_values
 from engine.settings import SettingError
 
-WAITS = "The form is filled in from your link: press Race."
+WAITS = "Your link has filled in the form. Press Race to start."
 NOT_HERE = (
-    "This page does not have the race that this frame is to show. The HTML file of the Share menu"
-    " keeps a race for good."
+    "This page no longer has the race that this frame should show. To keep a race for good, save"
+    " it as HTML in the Share menu."
 )
-GONE = "This race is no longer kept here. Its settings are in the form: press Race."
+GONE = "This race is no longer kept here. Its settings are in the form: press Race to run it again."
 
 # Safari lets a page write to the clipboard while a click is handled: the text follows.
 COPY_JS = """(...values) => {
@@ -36,7 +36,7 @@ LINK_JS = """async (query) => {
   const copy = document.querySelector("#copy");
   copy.resolve(new Blob([link], { type: "text/plain" }));
   const copied = await copy.written;
-  const words = copied ? "Copied." : "Copy it from the field: the browser does not let this page.";
+  const words = copied ? "Copied." : "Your browser blocked the clipboard. Copy it from the field.";
   return [link, `<p class="notice" role="status">${words}</p>`];
 }"""
 
@@ -93,7 +93,7 @@ class Links:
             elif kept is None and race_id:
                 raise SettingError("Its race is no longer kept here.")
         except SettingError as error:
-            text = f"This link cannot be used: {error} The form keeps its own values."
+            text = f"This link cannot be used, so the form keeps its own values. {error}"
             notice += notice_of(text, "alert")
         answer = {"form": values, "go": starts, "session": session, "race": "", "key": ""}
         if kept is not None and self._races.owns(kept, session):

@@ -63,7 +63,7 @@ def describe(pool: ModelPool, name: Any) -> str:
     if here.available and pool.device(card.name) is Device.ZEROGPU:
         seconds = zerogpu.cost(card.name, DEFAULT)
         cost = (
-            f" A race of {len(DEFAULT)} lanes takes up to {seconds:g} seconds of a visitor's daily"
+            f" A race of {len(DEFAULT)} lanes takes up to {seconds:g} seconds of your daily"
             " GPU time: two minutes without an account, five with a free one."
         )
     download = (
@@ -75,7 +75,7 @@ def describe(pool: ModelPool, name: Any) -> str:
         else ""
     )
     raced = (
-        " Never raced with its true weights by us: tell us how it goes."
+        " We have never raced it with its true weights: tell us how it goes."
         if card.repos and not card.raced
         else ""
     )

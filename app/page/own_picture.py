@@ -20,7 +20,7 @@ from engine.settings import SettingError
 
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
 MAX_MEGAPIXELS = 16  # each takes up to 8 MB while it is read
-TOO_LARGE = f"The picture has more than {MAX_MEGAPIXELS} megapixels: bring a smaller one."
+TOO_LARGE = f"The picture has more than {MAX_MEGAPIXELS} megapixels. Upload a smaller one."
 WHOLE = ("RGB", "L")  # kinds of pixels that need no conversion to be made smaller
 
 
@@ -40,12 +40,12 @@ def _read(pool: ModelPool, path: Any, model: Any) -> dict[str, Any]:
 
     card = pool.require(model)
     if (needed := parts(card)) is None:
-        raise SettingError(f"{card.title} has no encoder for pictures here: choose another model.")
+        raise SettingError(f"{card.title} has no encoder for pictures here. Choose another model.")
     folders = {part: at_hand(card.source_of(part)) for part in needed}
     here = {part: folder for part, folder in folders.items() if folder is not None}
     if len(here) < len(folders):
         raise SettingError(
-            f"The files of {card.title} are not on this machine yet: race on it once, then bring"
+            f"The files of {card.title} are not on this machine yet. Race on it once, then upload"
             " your picture."
         )
     with BETWEEN_STEPS.work():
@@ -79,7 +79,7 @@ def _fitted(path: Any, size: tuple[int, int]) -> Image.Image:
         raise SettingError(TOO_LARGE) from error
     except (UnidentifiedImageError, OSError, ValueError, SyntaxError, AttributeError) as error:
         raise SettingError(
-            "The file is no picture that this page can read: bring a PNG, JPEG or WebP."
+            "This page cannot read the file as a picture. Upload a PNG, JPEG or WebP."
         ) from error
     fitted = ImageOps.fit(upright, size, Image.Resampling.LANCZOS)
     return Image.alpha_composite(Image.new("RGBA", size, "white"), fitted).convert("RGB")

@@ -31,8 +31,8 @@ CHAPTERS = {
     **{"cost-shift": 8, "cost-log-p": 8, "cost-right": 8},
 }
 SAVE_ALL = (
-    '<p class="save-all"><button type="button" data-save-all title="Each as SVG and CSV, and their'
-    ' captions">All figures (ZIP)</button></p>'
+    '<p class="save-all"><button type="button" data-save-all title="Save each as SVG and CSV,'
+    ' with their captions">All figures (ZIP)</button></p>'
 )
 WHY = (
     '<button type="button" class="why-figure" data-chapter="{chapter}" aria-label="Why: the chapter'

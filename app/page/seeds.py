@@ -24,8 +24,8 @@ from visualize.figures.seeds import over_seeds
 
 SEEDS = 5  # at first
 ABOUT = (
-    "<p>One seed is a coin toss. This races the lanes on the board from several seeds, one race"
-    " after another, and compares them seed by seed. Stop ends it.</p>"
+    "<p>One seed can mislead. This races the lanes on the board from several seeds, one race"
+    " after another, and compares them seed by seed. It ends when you press Stop.</p>"
 )
 COLUMNS = ("Lane", "Rank by passes", "Passes", "Seconds", "Rank by seconds", "Speed-up")
 # as static/panels/save.js makes them
@@ -36,8 +36,8 @@ SAVE = (
 )
 NOTE = (
     "“{prompt}”, from {seeds}: mean ± half its 95% interval (Student's t), fewest passes first."
-    " Speed-up: vanilla AR's seconds divided by the lane's. A dash in place of a rank: these seeds"
-    " leave open which of two neighbours is ahead."
+    " Speed-up: vanilla AR's seconds divided by the lane's. A dash instead of a rank: these seeds"
+    " leave open which of two neighbouring lanes is ahead."
 )
 COMMAND = "<p>In a terminal: <code>{}</code></p>"
 
@@ -93,8 +93,8 @@ def time_words(trace: Trace, seeds: Any, allowance: str) -> str:
     once = sum(float(table.clock[-1]) for table in tables if len(table))
     machine = html.escape(trace.header.machine.partition(",")[0])
     return (
-        f"<p>The lanes of the race on the board took {once:.1f} seconds together on {machine}:"
-        f" {seeds:g} such races take {duration_words(seeds * once)}, and what drawing takes."
+        f"<p>The lanes of the race on the board took {once:.1f} seconds together on {machine}."
+        f" {seeds:g} such races take {duration_words(seeds * once)}, plus the time to draw."
         f" {allowance}</p>"
     )
 

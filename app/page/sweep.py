@@ -27,8 +27,8 @@ from visualize.figures.figures import Figure
 from visualize.figures.sweep import sweep_figures
 
 ABOUT = (
-    f"<p>Choose a lane of the race on the board, a number among its knobs, and 2 to {MAX_LANES}"
-    " values with commas between them. They race as lanes beside each other, from each seed.</p>"
+    f"<p>Choose a lane of the race on the board, one of its numeric knobs, and 2 to {MAX_LANES}"
+    " values separated by commas. The values race as lanes side by side, from each seed.</p>"
 )
 FIGURES = 2  # passes and seconds
 
@@ -91,10 +91,10 @@ def sweepable(trace: Trace) -> list[tuple[str, str]]:
 def read_sweep(lane: Any, knob: Any, values: Any) -> Sweep:
     """Return the sweep of what was chosen and typed. Raises SettingError."""
     if not isinstance(lane, str) or not isinstance(knob, str) or not isinstance(values, str):
-        raise SettingError("Choose a lane and a knob, and type values with commas between them.")
+        raise SettingError("Choose a lane and a knob, and type values separated by commas.")
     numbers = [parse_value(0.0, text.strip()) for text in values.split(",") if text.strip()]
     if not all(isinstance(number, (int, float)) for number in numbers):
-        raise SettingError("The values are numbers with commas between them: 4, 8, 16.")
+        raise SettingError("The values must be numbers separated by commas: 4, 8, 16.")
     return Sweep(parse_lane(lane), knob, tuple(numbers))
 
 

@@ -31,8 +31,8 @@ from visualize.pictures.recorded_race import RecordedRace
 
 RULES = {"gsd": ("G", "d", "delta"), "lantern": ("k", "delta")}  # the knobs of each rule
 BLIND = (
-    "The rejections cannot be judged again: this trace does not say what the model's codes look"
-    " like."
+    "The rejections cannot be judged again, because this trace does not say what the model's codes"
+    " look like."
 )
 PARAGRAPH = '<p role="status">{}</p>'
 # Where a knob of a rule still makes a difference, if not in all of its range.
@@ -84,10 +84,10 @@ def answer(trace: Trace, lane: Any, rule: Any, knobs: Mapping[str, Any]) -> str:
     judged = {knob: _value(trace, settings, knob) for knob in RULES[rule]}
     values = ", ".join(f"{knob} = {value:g}" for knob, value in judged.items())
     share = f"{tally.accepted} ({tally.accepted / tally.rejections:.0%})"
-    drafts = "draft" if tally.rejections == 1 else f"{tally.rejections} drafts"
+    drafts = "1 draft" if tally.rejections == 1 else f"{tally.rejections} drafts"
     return (
-        f"Of the {drafts} that {choices[lane]} rejected first, {DECODERS[rule].title} with {values}"
-        f" would have accepted {share}. The later steps would then have differed: this counts"
+        f"{DECODERS[rule].title} with {values} would have accepted {share} of the {drafts} that"
+        f" {choices[lane]} rejected first. The later steps would then have differed: this counts"
         " single decisions, not a race."
     )
 
@@ -164,8 +164,8 @@ def what_if_section(
     the visitor unfolds `section`.
     """
     gr.HTML(
-        "<p>Each step's first rejection is on record with both distributions behind it. Choose a"
-        " lane, and a rule that judges again.</p>",
+        "<p>The trace has each step's first rejected draft with both its distributions, p and q."
+        " Choose a lane and a rule that judges these drafts again.</p>",
         apply_default_css=False,
     )
     with gr.Row():

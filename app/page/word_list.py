@@ -22,16 +22,14 @@ MARKUP = """<div class="word-list">
   <div class="word-kinds"></div>
 </div>"""
 SCENES = MARKUP.format(
-    f"Ask for up to four of its things on a ground, <i>{EXAMPLES[2]}</i>, one above the other,"
-    f" <i>{EXAMPLES[1]}</i>, or one at a place or of another size, <i>{EXAMPLES[3]} at the top"
-    f" left</i>. Most things can be {', '.join(COLOURS[:-1])} or {COLOURS[-1]}. Click a word to use"
-    " it.",
+    f"Name up to four of these things on a ground (<i>{EXAMPLES[2]}</i>), one above the other"
+    f" (<i>{EXAMPLES[1]}</i>), or one at a place or of another size (<i>{EXAMPLES[3]} at the top"
+    f" left</i>). Most things can be {', '.join(COLOURS[:-1])} or {COLOURS[-1]}. Click a word to"
+    " use it.",
     "a word",
 )
 CLASSES = MARKUP.format(
-    "A picture shows one of the 1,000 classes that ImageNet's photographs have. Click one to use"
-    " it.",
-    "a class",
+    "A picture shows one of ImageNet's 1,000 classes. Click one to use it.", "a class"
 )
 
 

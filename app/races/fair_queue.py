@@ -103,7 +103,7 @@ class FairQueue:
     def join(self, ticket: Ticket) -> None:
         """Add a race. Raises QueueFullError."""
         with self._lock:
-            self._cancel_all(ticket.visitor, "Your later race has taken this one's place.")
+            self._cancel_all(ticket.visitor, "Your newer race has replaced this one.")
             waiting = [other for other in self._tickets if not other.racing]
             if len(waiting) >= self._max_waiting:
                 self._make_room(waiting, ticket.address)
@@ -169,11 +169,11 @@ class FairQueue:
         greediest, most = held.most_common(1)[0]
         if most < held[address] + 2:
             raise QueueFullError(
-                f"{len(waiting)} races are waiting, and more are not let in. Try again in a minute."
+                f"The queue is full: {len(waiting)} races are waiting. Try again in a minute."
             )
         self._cancel(
             [ticket for ticket in waiting if ticket.address == greediest][-1],
-            "The queue is full, and others have no place in it yet: your race gave way. Try again"
+            "The queue is full and others had no place in it, so this race was taken out. Try again"
             " in a minute.",
         )
 

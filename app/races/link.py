@@ -109,7 +109,7 @@ def read_link(
     fields = dict(pairs)
     model = fields.get("model", default.model)
     if model not in models:
-        raise SettingError(f"model can be {', '.join(models)} on this page, and nothing else.")
+        raise SettingError(f"model must be one of {', '.join(models)} on this page.")
     infilling = _parse_infilling(fields)
     texts = (
         _split_lanes(fields["lanes"], FILLING if infilling else WHOLE)
@@ -162,7 +162,7 @@ def _is_ours(name: str) -> bool:
     close = difflib.get_close_matches(shown.lower(), OURS, 1, NEAR)
     if close or group in GROUPS:
         meant = f" Did you mean {close[0]}?" if close else ""
-        raise SettingError(f"The link has a field {shown!r}, which is none of this page's.{meant}")
+        raise SettingError(f"The link has a field {shown!r}, which this page does not know.{meant}")
     return False
 
 
@@ -182,14 +182,18 @@ def _parse_infilling(fields: Mapping[str, str]) -> Infilling | None:
     order = fields.get("order", ORDERS[0])
     if "known" not in fields:
         if "order" in fields:
-            raise SettingError("order is of a picture to fill in, which the link does not have.")
+            raise SettingError(
+                "order needs a picture to fill in (known), which the link does not have."
+            )
         return None
     text = fields["known"]
     try:
         data = base64.b64decode(text + "=" * (-len(text) % 4), b"-_", validate=True)
         codes = np.frombuffer(data, "<u2").astype(int)
     except ValueError as error:
-        raise SettingError("known is a picture to fill in, and this one is damaged.") from error
+        raise SettingError(
+            "known must be a picture to fill in, and this one is damaged."
+        ) from error
     return Infilling(tuple(np.where(codes == _HOLE, MASKED, codes).tolist()), order)
 
 
@@ -198,7 +202,7 @@ def _split_lanes(text: str, decoders: Collection[str]) -> list[str]:
     known = all(each.partition(":")[0] in decoders for each in texts)
     if not known or len(texts) > MAX_LANES:
         raise SettingError(
-            f"lanes can be any of {', '.join(decoders)}, {MAX_LANES} at most, with commas between"
-            f" them, not {text!r:.40}."
+            f"lanes must be at most {MAX_LANES} of {', '.join(decoders)}, separated by commas, not"
+            f" {text!r:.40}."
         )
     return texts

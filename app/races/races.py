@@ -36,10 +36,10 @@ from engine.trace import TraceError
 from visualize.board.snapshot import Snapshot
 from visualize.pictures.recorded_race import RecordedRace
 
-NOT_OVER = "The race on the board is not over yet."
+NOT_OVER = "The race on the board is not over yet. Wait for its end."
 NOT_KEPT = (
-    "This race is no longer kept here, or it never began. Reload the page to have its settings in"
-    " the form, and race again."
+    "This race is no longer kept here, or it never began. Reload the page to get its settings in"
+    " the form, then race again."
 )
 FILE_SECONDS = 5.0  # of a processor, for one visitor's file
 NOT_YOURS = "Only the page that began this race can stop it."
@@ -185,7 +185,9 @@ class Races:
         except TraceError as error:
             raise user_error(error) from error
         except (TypeError, ValueError, OSError) as error:
-            raise gr.Error("There is no file to open.", print_exception=False) from error
+            raise gr.Error(
+                "There is no file to open. Choose a trace.", print_exception=False
+            ) from error
         self._give_way(session, race)
         self._table.put(session, address, race)
         return board_value(race)
@@ -195,8 +197,7 @@ class Races:
         file = Path(path)
         if file.stat().st_size > MAX_FILE_BYTES:
             raise TraceError(
-                f"The file is larger than {MAX_FILE_BYTES // 2**20} MB, which a trace may have at"
-                " most."
+                f"The file is larger than {MAX_FILE_BYTES // 2**20} MB, the maximum for a trace."
             )
         began = time.thread_time()  # a loaded machine takes longer for the same file
         with BETWEEN_STEPS.work() as work:
@@ -204,8 +205,8 @@ class Races:
             def go_on() -> None:
                 if time.thread_time() - began > FILE_SECONDS:
                     raise TraceError(
-                        f"Reading this file takes over {FILE_SECONDS:g} seconds, which is all that"
-                        " one file has here."
+                        f"Reading this file takes over {FILE_SECONDS:g} seconds, the limit for one"
+                        " file."
                     )
                 work.pause()
 
@@ -213,8 +214,8 @@ class Races:
             race = StoredRace(new_id(), recording, self._link(recording))
             if race.bytes > MAX_BYTES:
                 raise TraceError(
-                    f"The race takes {race.bytes / 2**20:.0f} MB of memory; this page keeps"
-                    f" {MAX_BYTES // 2**20} of each visitor."
+                    f"The race takes {race.bytes / 2**20:.0f} MB of memory; this page keeps at most"
+                    f" {MAX_BYTES // 2**20} MB of each visitor."
                 )
             go_on()
             self.replay(race)  # a race that cannot be drawn is not kept; the page asks for it next

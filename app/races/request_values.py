@@ -39,7 +39,7 @@ def read_request(values: Mapping[str, Any], default_model: str) -> RaceRequest:
     """
     texts = values["lanes"]
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise SettingError('The lanes are a list of decoders, as texts: "gsd" or "gsd:G=50;d=0.3".')
+        raise SettingError('lanes must be a list of texts such as "gsd" or "gsd:G=50;d=0.3".')
     if not texts:
         raise SettingError("Choose at least one lane.")
     if len(texts) > MAX_LANES:
@@ -70,15 +70,15 @@ def read_infilling(value: Any, model: Any) -> Infilling:
     """
     if not isinstance(value, dict) or not isinstance(known := value.get("known"), list):
         raise SettingError(
-            "What to fill in is {known, order}: a code for each token of the picture,"
-            f" {MASKED} where it is to be filled in, and an order."
+            "The picture to fill in must be {known, order}: known has a code for each token, or"
+            f" {MASKED} where it is to be filled in."
         )
     if len(known) > MAX_SIDE**2:
         raise SettingError(f"A picture has at most {MAX_SIDE**2} tokens, not {len(known)}.")
     if value.get("model", model) != model:
         raise SettingError(
-            f"The picture to fill in is not of {model!r:.40}: choose its model again, or go back to"
-            " whole pictures."
+            f"The picture to fill in is not from {model!r:.40}. Choose its model again, or go back"
+            " to whole pictures."
         )
     return Infilling(tuple(known), value.get("order", ORDERS[0]))
 

@@ -14,7 +14,7 @@ DEVICE_LOST = (
     "The GPU was lost. Recorded races still play, and the embedded model races without a GPU."
 )
 QUOTA = (
-    "ZeroGPU rejected this race: the time it may lend you today is used up. Recorded races still"
+    "ZeroGPU rejected this race: your GPU time for today is used up. Recorded races still"
     " play, and the embedded model races without a GPU."
 )
 BUSY = "No GPU was free on ZeroGPU. Try again in a minute; recorded races still play meanwhile."

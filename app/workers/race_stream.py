@@ -29,9 +29,9 @@ from visualize.pictures.recorded_race import RecordedRace, record
 # Of the wall clock, at most: lanes are not charged for drawing, but it delays the race.
 DRAWING_SHARE = 0.25
 SLOW = "On this machine's processor vanilla AR takes about {} a picture."
-COLOURS = "A lane shows the colour of each token until it is done, and its picture then."
+COLOURS = "A lane shows the colour of each token while it races, and its picture at the end."
 SLOW_SECONDS = 3600.0  # at most, for a race on a public model on a CPU
-RACE_LIMIT = "Stopped: a race may take {:g} seconds on this page."
+RACE_LIMIT = "Stopped: a race may take at most {:g} seconds on this page."
 
 log = logging.getLogger(__name__)
 

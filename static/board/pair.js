@@ -2,8 +2,7 @@
 
 import { picturesOf } from "../trace/updates.js";
 
-const TWO_MACHINES =
-  "A and B ran on different machines: compare their passes, not their seconds.";
+const TWO_MACHINES = "A and B ran on different machines: compare their passes, not their seconds.";
 const LANES = 4; // lanes of each race: on a stage eight stand in two rows, and each has a key
 
 /** Whether a race on the board is two: no other id has this sign. @param {Snapshot} race */

@@ -62,7 +62,8 @@ export function outcomeOf(state) {
     `Fewest passes: ${titlesOf(fewest)}, ${fewest[0].passes}${why}.`,
     `Fastest${here}: ${titlesOf(fastest)}, ${tie}${time} s.`,
   ];
-  if (ar && same.length) sentences.push(`Same picture as ${ar.title} in less time: ${titlesOf(same)}.`);
+  if (ar && same.length)
+    sentences.push(`Same picture as ${ar.title} in less time: ${titlesOf(same)}.`);
   return sentences.join(" ");
 }
 /** @param {Lane} lane */
@@ -148,7 +149,13 @@ function columnsOf({ snapshot: { recorded, results }, lanes }) {
   /** @typedef {[string, string, (row: Result, lane: Lane) => string | number]} Column */
   /** @type {Column[]} */
   const bounds = results.some(({ lane }) => boundOf(lanes[lane]))
-    ? [["At most", "Largest number of passes that the lane can take", (_, lane) => boundOf(lane) ?? ""]]
+    ? [
+        [
+          "At most",
+          "Largest number of passes that the lane can take",
+          (_, lane) => boundOf(lane) ?? "",
+        ],
+      ]
     : [];
   /** @type {Column[]} */
   const drafts = results.some((row) => row.drafter)

@@ -31,7 +31,10 @@ export function mountRemote(root, { state, go, onChange }, server) {
     const local = LOOPBACK.includes(location.hostname);
     own = `${server}/remotes/${key}`;
     say(part("remote-link"), linkOf(`remote/${code}`));
-    say(part("remote-local"), local ? "A phone cannot open localhost. Open this page under its network address." : "");
+    say(
+      part("remote-local"),
+      local ? "A phone needs this page's network address, not localhost." : "",
+    );
     const message = (/** @type {MessageEvent<string>} */ { data, lastEventId }) => {
       const turn = Number(lastEventId);
       if (turn > heard) {

@@ -91,7 +91,11 @@ export function mountSpeaker(root) {
     event.preventDefault();
     send({ turn: by });
   });
-  if (!channel) say(part("speaker-gone"), "This browser blocks messages between the two windows. Open the page outside a frame, or in another browser.");
+  if (!channel)
+    say(
+      part("speaker-gone"),
+      "This browser blocks messages between the two windows. Open the page outside a frame, or in another browser.",
+    );
   tick();
   setInterval(tick, SECOND);
 }

@@ -79,7 +79,9 @@ export function sameNoise(lane, race) {
   const [differ, compared] =
     ar < 0 ? [0, 0] : differing(lane, laneAt(lane, lane.count), race.lanes[ar]);
   const equal = `${compared - differ} of ${countOf(compared, "token")} equal`;
-  const found = differ ? `${equal}; the others differ by rounding` : `${equal}, the same picture twice`;
+  const found = differ
+    ? `${equal}; the others differ by rounding`
+    : `${equal}, the same picture twice`;
   const lines = [
     "Jacobi redraws every draft with fresh random numbers, so it loses good drafts by chance. Fixed point keeps one noise " +
       "for each place, the noise that vanilla AR has from this seed. A distribution that hardly changed then gives the same token again.",
@@ -142,7 +144,7 @@ export function guessWithADistribution(lane, race) {
   const readable = rejected.filter((row) => isKnown(row.uniform) && isReadable(row));
   const shown = best(readable.length ? readable : rejected, (row) => row.ahead);
   const rule =
-    "A draft x stays with probability min(1, p(x) / q(x)). q is the distribution it was drawn from, the model's in an earlier pass; p is the model's now. " +
+    "A draft x stays with probability min(1, p(x) / q(x)). Here q is the distribution it was drawn from, the model's in an earlier pass; p is the model's now. " +
     "The first rejected draft is replaced by a draw from max(p − q, 0). The picture's distribution stays exactly vanilla AR's.";
   const total = `In total: ${summary(lane)}${against(race, "ar")}.`;
   if (!shown) return { step: lane.count, cell: null, lines: [rule, total] };

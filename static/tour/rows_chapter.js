@@ -61,8 +61,7 @@ export function drawRowsAtOnce(lane, race) {
   ];
   const frames = framesAlong(
     lane,
-    ({ nfe, tokens, after }) =>
-      `Pass ${nfe} writes ${countOf(tokens, "token")}: ${after} so far.`,
+    ({ nfe, tokens, after }) => `Pass ${nfe} writes ${countOf(tokens, "token")}: ${after} so far.`,
   );
   return { step: at + 1, cell, lines, replay: { title: "Follow the front", frames } };
 }

@@ -15,8 +15,7 @@ const WHY_ALLOWED = [1, 4, 5, 8, 11]; // the chapters on why guesses may be trus
 const WIDE = "(min-width: 900px)"; // windows in which a chapter stands beside its pictures
 const PHASE = 1500; // milliseconds of each part of a replayed pass
 const TOUR_LANES = 5; // decoders of a visitor's own race for it to be toured, not a recorded one
-const STAGE_KEYS =
-  "touch or move the pointer for the controls · PageDown: the tour · ?: help";
+const STAGE_KEYS = "touch or move the pointer for the controls · PageDown: the tour · ?: help";
 /** @type {Record<string, string>} */
 const KEYS = { PageDown: "on", n: "on", PageUp: "back", p: "back", Escape: "leave", t: "replay" };
 const MOVES_ON_STAGE = { "tour-back": -1, "tour-on": 1 };
@@ -339,7 +338,9 @@ export class MountedTour {
       return;
     }
     const line = `${layerOf(layer).title} · by ${clockName(clock)} · ${STAGE_KEYS}`;
-    const words = this.#awaited ? "Fetching the race. If it does not come, ask for it again." : line;
+    const words = this.#awaited
+      ? "Fetching the race. If it does not come, ask for it again."
+      : line;
     render(html`<p class="stage-line">${words}</p>`, this.#panel);
   }
 

@@ -98,8 +98,8 @@ export function decisive({ candidates, uniform, acceptance }) {
 }
 
 export const WHY_KNOWN =
-  "It was known from the start: this race fills in the tokens around it. No lane draws it, and the model reads it " +
-  "before it draws any of the others.";
+  "It was known from the start: this race fills in other tokens. No lane draws it, and the model reads it " +
+  "before it draws any others.";
 
 /**
  * Why a cell holds what it holds, in a sentence or two.
@@ -114,7 +114,7 @@ export function whyToken(rule, life) {
   if (!last.committed) return `Not committed yet: ${pastOf(life)}. ${whatNext(last)}`;
   const past = pastOf(before, last);
   if (rule === "parallel")
-    return `${capital(past)}, from p as the rounds before had left it. It stayed untested: nobody checked whether it fits what was drawn in the same round.`;
+    return `${capital(past)}, from p given the rounds before. It stayed untested: nothing checks whether it fits the other tokens of its round.`;
   if (last.candidates.length > 1) {
     return capital(`${before.length ? `${past}; ` : ""}${whyCandidates(rule, last)}`);
   }
@@ -135,7 +135,7 @@ export function pastOf(before, last) {
     const many = dropped > 1;
     const drafted = many ? `${dropped} earlier drafts were` : "an earlier draft was";
     const why = `because one before ${many ? "them" : "it"} was rejected`;
-    return `${drafted} dropped untested, ${why}${last ? "; drafted anew" : ""}`;
+    return `${drafted} dropped untested, ${why}${last ? ". Drafted anew" : ""}`;
   }
   if (!before.length)
     return last?.topDraft.length === 1 && Number(last.q) > 0.999 ? "a fresh guess" : "drafted";
@@ -164,7 +164,7 @@ function whyVerified(rule, row, accepted) {
   const other = accepted ? "the same token" : `token ${row.token} instead`;
   if (rule === "fpi") return `the same noise, under the newer distribution, gave ${other}`;
   if (rule === "jacobi") {
-    const odds = `, and would repeat the draft with probability ${chance(acceptance)}`;
+    const odds = `; such a draw repeats the draft with probability ${chance(acceptance)}`;
     return `a second, independent draw gave ${other}${isKnown(acceptance) ? odds : ""}`;
   }
   if (rule === "block") return whyBlock(row);
@@ -186,10 +186,10 @@ function whyBlock(row) {
   if (uniform === null || acceptance === null) return "";
   const test = versus(uniform, acceptance);
   if (status !== DID.ACCEPTED)
-    return `its block had a chance of ${chance(acceptance)} to hold up to here, the number drawn was not below it, ${test}, and no later draft saved it`;
+    return `its block had probability ${chance(acceptance)} of being accepted up to here, the number drawn was not below that, ${test}, and no later draft saved it`;
   if (isSaved(row))
-    return `it failed its own test, ${test}, and was saved: a draft behind it in the block passed, and takes all before it along`;
-  return `its block had a chance of ${chance(acceptance)} to hold up to here, and the number drawn was below it, ${test}`;
+    return `it failed its own test, ${test}, but a later draft of its block passed, which accepts all drafts before it`;
+  return `its block had probability ${chance(acceptance)} of being accepted up to here, and the number drawn was below that, ${test}`;
 }
 
 // Why a draft was accepted or not where p alone decides, by a threshold.
@@ -198,7 +198,7 @@ function whyTypical({ group, p, status }) {
   const gave = `p gave the draft ${chance(group?.p ?? p)}`;
   if (!group) return gave;
   const below = status === DID.ACCEPTED ? "below it" : "not below it";
-  return `${gave}, and the threshold, the less of ε and √ε exp(-H) with H the entropy of p, was ${below}, ${versus(group.q, group.p)}`;
+  return `${gave}, and the threshold was ${below}, ${versus(group.q, group.p)}. The threshold is the smaller of ε and √ε exp(-H), with H the entropy of p`;
 }
 
 /** @param {string} decoder @param {LifeRow} row */
@@ -223,14 +223,14 @@ function whyCandidates(decoder, { pass, candidates, status, token }) {
   const test = versus(last.uniform, last.acceptance);
   if (status !== DID.ACCEPTED) {
     const drawn = `Token ${token} was drawn from what they left of p.`;
-    return `at pass ${pass} all ${n} candidates were rejected, the last one with ${test}. ${drawn}`;
+    return `at pass ${pass}, all ${n} candidates were rejected, the last one with ${test}. ${drawn}`;
   }
   const rejected = n === 2 ? "the draft was" : `${n - 1} candidates were`;
   const whom = decoder === "lantern" ? "it with its neighbours" : "it";
   const [p, q] = dividing(last.p, last.q, last.acceptance);
   const left = `what the others left of p gave ${whom} ${p} and q ${q}`;
   const why = `${left}, and the number drawn was below their ratio, ${test}`;
-  return `at pass ${pass} ${rejected} rejected and candidate ${n} accepted: ${why}.`;
+  return `at pass ${pass}, ${rejected} rejected and candidate ${n} accepted: ${why}.`;
 }
 
 // What is added of an accepted draft that needed its group.
@@ -245,10 +245,10 @@ function replacedWords(rule, { draft, token }) {
   if (rule === "jacobi") return " That draw stays: it comes from the exact distribution.";
   if (rule === "fpi") return " That one stays: it is vanilla AR's own token.";
   if (rule === "block")
-    return ` Token ${token} was drawn in its place, from what p, times what is left of the block's chance, has more of than q.`;
+    return ` Token ${token} was drawn in its place, from what p, scaled by the block's remaining probability, has more of than q.`;
   if (rule === "typical")
     return ` Token ${token} was drawn in its place, from p${token === draft ? ": the draft again" : ""}.`;
-  const moved = rule === "lantern" ? ", its neighbours' mass counted with the draft's," : "";
+  const moved = rule === "lantern" ? ", with its neighbours' mass counted as the draft's," : "";
   return ` Token ${token} was drawn in its place, from what p${moved} has more of than q.`;
 }
 
@@ -260,21 +260,21 @@ function whyFresh(decoder, before, { top, token, pass, ahead }) {
     return `Drawn at pass ${pass} ${drawn}. Vanilla AR has no drafts: each pass draws one token.`;
   }
   if (decoder === "parallel") {
-    return `Drawn at pass ${pass} ${drawn}, at once with others and untested: nobody checked whether they fit together.`;
+    return `Drawn at pass ${pass} ${drawn}, at once with others and untested: nothing checks whether they fit together.`;
   }
   if (decoder === "zipar") {
-    return `Drawn at pass ${pass} ${drawn}, with one token of each other row that had begun; nothing tests it.`;
+    return `Drawn at pass ${pass} ${drawn}, at once with one token in each other row that had begun; nothing tests it.`;
   }
   if (before.some((row) => row.draft !== null && !isDropped(row))) {
     const ended = "then a cell before it took another candidate, whose branch ended here";
     return `${capital(pastOf(before))}; ${ended}, and pass ${pass} drew token ${token} ${drawn}.`;
   }
   if (decoder === "assd" && !ahead) {
-    return `Drawn at pass ${pass} ${drawn}. The first guess of a pass comes from exactly what the model says here, so it needs no test: it is final (Lemma 1).`;
+    return `Drawn at pass ${pass} ${drawn}. The first guess of a pass comes from the model's exact distribution here, so it needs no test and is final (Lemma 1).`;
   }
   const drafts = ahead === 1 ? "the draft before it was" : `all ${ahead} drafts before it were`;
   const where = decoder === "rows" ? " in its row" : "";
-  const bonus = `${drafts} accepted, and the pass gave one token more${where}`;
+  const bonus = `${drafts} accepted, and the pass gave one more token${where}`;
   return `Drawn at pass ${pass} ${drawn}: ${ahead ? bonus : "that pass had no draft to test here"}.`;
 }
 
@@ -295,7 +295,7 @@ export function experimentInWords(rule, row, number) {
   const draft = row.candidates.length > 1 ? lastOf(row.candidates).token : row.draft;
   const another = rule === OUTSIDE ? "another draw" : "another token";
   const other = is ? `token ${draft} would have stayed` : `${another} would have taken its place`;
-  return `Had the number been ${chance(number)}: ${test}; ${was === is ? "no change" : other}.`;
+  return `With the number ${chance(number)}: ${test}; ${was === is ? "no change" : other}.`;
 }
 
 /**
@@ -308,14 +308,14 @@ export function shiftInWords(row, { priced, isRolling }) {
   if (!isKnown(shift)) return "";
   if (priced && committed)
     return (
-      `${shiftOf(shift)}: the distribution that this token was drawn from lies so far (TV) from the model's given ` +
-      "every token before it. One pass over the finished picture found it, which no clock counts."
+      `${shiftOf(shift)}. The distribution that this token was drawn from differs by this much (TV) from the model's given ` +
+      "every earlier token. One pass over the finished picture measured it, on no clock."
     );
   if (shift === 0)
-    return "Shift 0: what this test commits has exactly the model's distribution p, whatever was drafted.";
+    return "Shift 0: the token that this test commits has exactly the model's distribution p, whatever was drafted.";
   return (
-    `${shiftOf(shift)}: so far (TV) is the distribution of what this test commits from the model's p. ` +
-    "It is of this step alone, on this lane's own tokens, not of the whole picture."
+    `${shiftOf(shift)}. The distribution that this test commits differs from the model's p by this much (TV). ` +
+    "This is for this step alone, given this lane's own tokens, not for the whole picture."
   );
 }
 
@@ -330,19 +330,19 @@ function rollingShift({ shift, ruleShift, status }) {
   const isExact = ruleShift === 0 || status === DID.FRESH;
   if (!isKnown(shift))
     return isExact && status !== DID.FORCED
-      ? "Shift 0 by its rule: given what its row saw, it has exactly the model's distribution p. What it missed of the rows above " +
-          "is priced once the picture is whole."
+      ? "Shift 0 from its rule: given what its row saw, it has exactly the model's distribution p. The shift from the tokens that its row " +
+          "did not see is measured once the picture is complete."
       : "";
-  const found = "One pass over the finished picture found it, which no clock counts.";
-  const far = `${shift ? "lies so far (TV) from" : "is"} the model's given every token before it`;
+  const found = "One pass over the finished picture measured it, on no clock.";
+  const far = `${shift ? "differs by this much (TV) from" : "is"} the model's given every earlier token`;
   if (isExact)
     return (
-      `Shift ${chance(shift)}: 0 by its rule, ${chance(shift)} by its contexts. It comes from exactly p given what its row saw, ` +
+      `Shift ${chance(shift)}: 0 from its rule, ${chance(shift)} from what it did not see. It was drawn from exactly p given what its row saw, ` +
       `which ${far}. ${found}`
     );
   return (
-    `Shift ${chance(shift)} by its contexts: p given what its row saw ${far}. ${found} ` +
-    "How far its rule moves a token from that p is not known."
+    `Shift ${chance(shift)} from what it did not see: p given what its row saw ${far}. ${found} ` +
+    "The shift from its rule is not known."
   );
 }
 

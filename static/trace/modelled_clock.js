@@ -78,11 +78,11 @@ export function presetsOf({ costs, passes, windows, explained, error }) {
   /** @param {{ pass: number, row: number }} costs */
   const machine = ({ pass, row }) => ({ pass, row, drafter: share * pass });
   const good = [
-    explained !== null && `explains ${percent(explained, 1)} of how their times vary`,
-    error !== null && `gets the lanes' seconds right to ${percent(error, 1)} on average`,
+    explained !== null && `explains ${percent(explained, 1)} of the variance of their times`,
+    error !== null && `misses the lanes' seconds by ${percent(error, 1)} on average`,
   ].filter(Boolean);
-  const fitted = `Fitted to the ${passes} passes of this race by least squares; it ${good.join(", and ")}.`;
-  const unknown = windows ? "" : " All of them had one size of window, so b is unknown.";
+  const fitted = `Fitted by least squares to the ${passes} passes of this race. It ${good.join(", and ")}.`;
+  const unknown = windows ? "" : " All windows had the same size, so b is unknown.";
   return [
     {
       name: "fitted",
@@ -95,24 +95,23 @@ export function presetsOf({ costs, passes, windows, explained, error }) {
       title: "Laptop GPU",
       costs: machine(MACHINES.laptop),
       words:
-        "A model of 1.3 billion weights on 256 GB/s and 23 TFLOP/s, by peak figures: reading the weights takes " +
-        "10 ms, computing a row 0.23 ms. Rows cost little, and 45 of them as much as the pass.",
+        "A model of 1.3 billion weights on 256 GB/s and 23 TFLOP/s (peak figures). Reading the weights takes " +
+        "10 ms, computing a row 0.23 ms: rows cost little, and 45 rows cost as much as the pass.",
     },
     {
       name: "large",
       title: "Large GPU, memory full",
       costs: machine(MACHINES.large),
       words:
-        "A model of 1.3 billion weights on 3.35 TB/s and 989 TFLOP/s, drawing at once the 340 pictures whose caches " +
-        "fill 80 GB, by peak figures: the memory is read once for all, in 12 ms, but a row is computed for every " +
+        "A model of 1.3 billion weights on 3.35 TB/s and 989 TFLOP/s (peak figures). It draws at once the 340 pictures " +
+        "whose caches fill 80 GB. The memory is read once for all of them, in 12 ms, but a row is computed for every " +
         "picture, in 1.8 ms.",
     },
     {
       name: "free",
       title: "Rows cost nothing",
       costs: { ...costs, row: 0 },
-      words:
-        "A pass costs the same whatever its window: the clock of the papers that count passes.",
+      words: "A pass costs the same for any window: the clock of papers that count passes.",
     },
   ];
 }
@@ -157,7 +156,7 @@ export function verdictOf(lanes) {
   const window = countOf(Math.round(rows), "row");
   return (
     `${best} Slower than ${ar.title}: ${losers.map(speed).join(", ")}. ${worst.title} commits ` +
-    `${compression.toFixed(2)} tokens a pass, but a pass, of ${window} on average` +
-    `${last.drafted ? " and with its drafts" : ""}, costs ${cost.toFixed(2)} of ${ar.title}'s.`
+    `${compression.toFixed(2)} tokens a pass, but its pass, of ${window} on average` +
+    `${last.drafted ? " and with its drafts" : ""}, costs ${cost.toFixed(2)} times a pass of ${ar.title}.`
   );
 }

@@ -43,11 +43,11 @@ export function seenInWords(lane, row, columns) {
       .map(({ name, draft }) => (draft === null ? name : `${name} (a draft)`));
   const there = named(true).join(", ");
   const missing = named(false).join(", ");
-  const saw = there ? `Of its neighbours it saw ${there}` : "It saw none of its neighbours";
+  const saw = there ? `It saw these neighbours: ${there}` : "It saw none of its neighbours";
   const sentence = missing ? `${saw}; not there yet: ${missing}.` : `${saw}.`;
   if (stand === null) return sentence;
   if (lane.cells.includes(-1))
-    return `${sentence} It begins a row: it was drawn behind the mark that ends the row above, though that row had not ended.`;
+    return `${sentence} It begins a row: it was drawn after the mark that ends the row above, although that row had not ended.`;
   const token = lane.token(lane.committedBy[lane.rank[stand]]);
-  return `${sentence} It begins a row: the token right before it, the end of the row above, did not exist yet, and token ${token}, the newest of that row, stood in for it.`;
+  return `${sentence} It begins a row: the last token of the row above did not exist yet. Token ${token}, the newest of that row, stood in for it.`;
 }

@@ -56,13 +56,13 @@ export function shiftOutside(row, lane) {
     return shiftInWords(row, lane);
   if (row.shift > 0) return `${shiftInWords(row, lane)} Its author's code computed it.`;
   if (isChanged)
-    return "Shift 0 is its author's claim: the verdict on this decoder is that it draws from another distribution than the model's.";
-  return "Shift 0 is its author's claim, and not judged here: photo-finish judge FILE judges it.";
+    return "Shift 0 is its author's claim, but the verdict is that this decoder draws from another distribution than the model's.";
+  return "Shift 0 is its author's claim and is not judged. To judge it: photo-finish judge FILE.";
 }
 
 /** @param {LifeRow} row */
 function undrafted({ pass, ahead, token, top }) {
-  const others = ahead ? `, behind ${countOf(ahead, "token")} of the same pass` : "";
+  const others = ahead ? `, after ${countOf(ahead, "token")} of the same pass` : "";
   const share = shareOf(top, token);
   return `token ${token} was committed at pass ${pass} without a draft${others}${share ? `; p gave it ${share}` : ""}.`;
 }
@@ -72,7 +72,7 @@ function becameWords({ status, candidates }) {
   const accepted = status === DID.ACCEPTED;
   if (candidates.length > 1) {
     const which = accepted ? "the last" : "none";
-    return `of ${candidates.length} candidates ${which} was accepted`;
+    return `${which} of ${candidates.length} candidates was accepted`;
   }
   if (accepted) return "accepted";
   return status === DID.RESAMPLED || status === DID.REJECTED ? "rejected" : "committed";
@@ -100,7 +100,7 @@ function testWords(row) {
   }).filter(([, number]) => isKnown(number));
   if (!numbers.length) return "";
   const words = numbers.map(([name, number]) => `${name} ${chance(number)}`).join(", ");
-  return `. Recorded of ${candidates.length > 1 ? "the last" : "the draft"}: ${words}`;
+  return `. Recorded for ${candidates.length > 1 ? "the last" : "the draft"}: ${words}`;
 }
 
 /** @param {LifeRow} row */

@@ -308,7 +308,7 @@ def test_the_modelled_clock_shows_when_speculation_loses(page) -> None:
     expect(page.locator(".modelled-panel")).to_be_hidden()
     page.get_by_role("button", name="Modelled", exact=True).click()
     panel = page.get_by_role("region", name="Modelled clock")
-    expect(panel).to_contain_text("this race by least squares")
+    expect(panel).to_contain_text("passes of this race")
     expect(page.locator(".clock-unit")).to_have_text("modelled seconds")
     order = page.locator(".by-modelled .name")
     panel.get_by_role("button", name="Rows cost nothing").click()

@@ -120,7 +120,7 @@ def test_a_board_in_a_frame_is_alone_and_is_played_by_the_page_around_it(
     for name, value in {"done": "1", "layer": "tv", "shown": "1"}.items():
         expect(page.locator(".board")).to_have_attribute(f"data-{name}", value)
     page.goto(f"{recorded_url}?embed=1&race=gone&prompt=octopus")
-    expect(page.locator("#notice")).to_contain_text("does not have the race")
+    expect(page.locator("#notice")).to_contain_text("no longer has the race")
     expect(page.locator(".board")).to_be_hidden()
     expect(page.locator("#entry")).to_be_hidden()
 

@@ -21,7 +21,7 @@ from tests.browser.acts import (
 )
 
 TRACKING = "fbclid=abc&utm_source=mail&utm_medium=x&gclid=1"
-WAITS = "The form is filled in from your link: press Race."
+WAITS = "Your link has filled in the form. Press Race to start."
 
 
 def knob(page: Page, lane: int, name: str) -> Locator:
@@ -198,7 +198,7 @@ def test_a_race_that_a_link_starts_is_shared_embedded_and_raced_again_once_it_is
         "() => { window.write = navigator.clipboard.writeText.bind(navigator.clipboard);"
         " navigator.clipboard.writeText = () => Promise.reject(); }"
     )
-    assert copy_link(page) == "It is the page's address now"
+    assert copy_link(page) == "Not copied: the link is now in the address bar."
     assert dict(parse_qsl(urlsplit(page.url).query)) == {
         **settings,
         **{"go": "1", "clock": "passes", "t": "3", "layer": "tv", "race": race_id},
@@ -216,7 +216,7 @@ def test_a_race_that_a_link_starts_is_shared_embedded_and_raced_again_once_it_is
     page.get_by_role("button", name="Copy a link to this moment").click()
     said = page.locator(".share-links span")
     expect(said).to_have_text(["Copied", "", ""])
-    page.get_by_role("button", name="Copy the code that embeds it").click()
+    page.get_by_role("button", name="Copy the code to embed it").click()
     expect(said).to_have_text(["", "", "Copied"])  # the clipboard holds one thing
     key(page, "Escape")
     text = page.evaluate("navigator.clipboard.readText()")

@@ -160,7 +160,7 @@ def test_a_race_that_is_on_is_followed_or_stopped_and_all_else_rests(
 ) -> None:
     page = open_page(held, 1366, 600, query="?seed=3")
     board, scrub, live = (page.locator(it) for it in (".board", ".scrub", ".live-button"))
-    expect(page.locator("#notice")).to_contain_text("press Race")
+    expect(page.locator("#notice")).to_contain_text("Press Race")
     race(page)
     running(page)
 
@@ -242,7 +242,7 @@ def test_a_race_that_is_on_is_followed_or_stopped_and_all_else_rests(
 PROMPTS = """window.prompts = [];
 new MutationObserver(() => {
   const text = document.querySelector(".board .prompt")?.textContent;
-  if (text && text !== "Type a prompt, press Race." && window.prompts.at(-1) !== text)
+  if (text && text !== "Type a prompt and press Race." && window.prompts.at(-1) !== text)
     window.prompts.push(text);
 }).observe(document, { subtree: true, childList: true, characterData: true });"""
 

@@ -27,15 +27,14 @@ from visualize.pictures.recorded_race import RecordedRace, pixels
 from visualize.pictures.swatches import sheet
 
 NO_PICTURES = (
-    "This file holds a race without its pictures. What happened to each token is there to see, in"
-    " every other layer."
+    "This file has no pictures of the race. Every other layer shows what happened to each token."
 )
 # Cells that are drawn at once, at least: an image of one costs as many bytes as one of five. Until
 # then their swatches stand in.
 LEAST_PATCHES = 12
 Pixels = Callable[[np.ndarray], np.ndarray]
 
-NO_MEMORY = "Pictures wait: no memory is left on the device to decode them. The race goes on."
+NO_MEMORY = "The device has no memory left to decode pictures, so they wait. The race goes on."
 
 
 class Board:

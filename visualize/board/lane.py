@@ -28,19 +28,18 @@ from visualize.pictures.picture import final_webp
 PROMISES = {
     Badge.IDENTICAL: "Token for token the picture that vanilla AR draws from this seed.",
     Badge.ROUNDED: (
-        "Vanilla AR's picture from this seed, unless half precision turns a near tie and what"
-        " follows it."
+        "The picture that vanilla AR draws from this seed, unless half precision decides a near"
+        " tie differently."
     ),
     Badge.SAME_DISTRIBUTION: (
-        "Another picture than vanilla AR's from this seed, drawn with exactly the same"
+        "A different picture from vanilla AR's for this seed, drawn with exactly the same"
         " probabilities."
     ),
     Badge.CHANGED_DISTRIBUTION: (
-        "Drawn with probabilities that differ from the model's own, which is the price of its"
-        " speed."
+        "Drawn with probabilities that differ from the model's own: the price of its speed."
     ),
     Badge.NOT_JUDGED: (
-        "This machine has no such decoder, so nothing is known of its distribution."
+        "This machine has no such decoder, so nothing is known about its distribution."
     ),
 }
 
@@ -52,8 +51,8 @@ def promise_of(name: str, badge: Badge) -> str:
         return verdict.sentence + rounded
     if name in DECODERS and badge is Badge.NOT_JUDGED:
         return (
-            f"A decoder from outside. Its author says: {DECODERS[name].badge.value}. Nothing of it"
-            " is proved here: judge it with photo-finish judge FILE, and start the page again."
+            f"A decoder from outside, not judged. Its author says: {DECODERS[name].badge.value}."
+            " Run photo-finish judge FILE, then restart the page."
         )
     return PROMISES[badge]
 

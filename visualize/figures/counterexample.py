@@ -46,8 +46,8 @@ def counterexample_svg(verdict: Verdict) -> str:
 
 def _sentence(title: str, example: Counterexample) -> str:
     return (
-        f"Behind {list(example.prefix)} token {example.token} has probability {example.p:.4g} by"
-        f" vanilla AR and {example.found:.4g} by {title}."
+        f"After {list(example.prefix)} token {example.token} has probability {example.p:.4g} with"
+        f" vanilla AR and {example.found:.4g} with {title}."
     )
 
 
@@ -74,7 +74,7 @@ def _ways(example: Counterexample) -> Iterator[str]:
     top = TOP
     for way in example.ways:
         share = f"{way.chance:.4f} of its {example.sequence_found:.4f}"
-        words = f"{share} with that token {way.status}. The likeliest way:"
+        words = f"{share} comes with that token {way.status}. The likeliest way:"
         yield _text(LEFT, top, words, "ink")
         top += HEAD
         for number, step in enumerate(way.passes, 1):
@@ -128,7 +128,7 @@ def _position(step: Pass, row: int, x: float, y: float) -> Iterator[str]:
 
 def _beside(example: Counterexample, x: float) -> Iterator[str]:
     """Yield the token's two probabilities, and the picture's."""
-    behind = f"behind {', '.join(map(str, example.prefix))}" if example.prefix else "at first"
+    behind = f"after {', '.join(map(str, example.prefix))}" if example.prefix else "at first"
     for number, (words, p, found) in enumerate(
         (
             (f"token {example.token} {behind}", example.p, example.found),
@@ -153,6 +153,6 @@ def _beside(example: Counterexample, x: float) -> Iterator[str]:
 
 def _legend(y: float) -> Iterator[str]:
     yield _text(
-        LEFT, y, "Bars are p: green an accepted draft, orange resampled, blue drawn from p.", "soft"
+        LEFT, y, "Bars are p. Green: accepted draft; orange: resampled; blue: drawn from p.", "soft"
     )
-    yield _text(LEFT, y + 18, "Frames are q: the solid one is the draft's.", "soft")
+    yield _text(LEFT, y + 18, "Frames are q; the solid frame is the draft.", "soft")

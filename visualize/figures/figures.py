@@ -1,6 +1,6 @@
 """Figures: what decided a race, drawn from its trace once it is over.
 
-Each figure has one sentence that says what to see.
+Each figure has one to three sentences that say what to see.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def figures(trace: Trace) -> list[Figure]:
             sentences.seconds(run, length),
             _progress(run, "seconds", length),
         ),
-        Figure("rows", "Rows of a pass", sentences.rows(work), _rows(work)),
+        Figure("rows", "Rows a pass", sentences.rows(work), _rows(work)),
         Figure("lengths", "Acceptance lengths", sentences.lengths(lengths), _lengths(lengths)),
         Figure("gain", "Where the speed-up comes from", sentences.gain(lengths), _gain(lengths)),
         Figure("top1", "How sure the model was", sentences.top1(top1), _top1(top1)),
@@ -108,7 +108,7 @@ def figures(trace: Trace) -> list[Figure]:
             _acceptance(tested),
         ),
         Figure("depth", "Acceptance by the draft's depth", sentences.depth(deep), _depth(deep)),
-        Figure("shift", "What a test shifts", sentences.shift(shifts, claims), _shift(shifts)),
+        Figure("shift", "Shift of a test", sentences.shift(shifts, claims), _shift(shifts)),
         Figure("time", "Where a step's time went", sentences.time(parts), _time(parts)),
         Figure(
             "distance",
@@ -207,9 +207,7 @@ def _top1(lanes: Sequence[tuple[Runner, np.ndarray]]) -> go.Figure:
 
 
 def _shift(lanes: Sequence[tuple[Runner, np.ndarray]]) -> go.Figure:
-    plot = blank_plot(
-        "tests of a draft, most shifted first", "shift: TV of what is committed and p"
-    )
+    plot = blank_plot("tests of a draft, largest shift first", "shift: TV(committed, p)")
     return _sorted(plot, lanes, "tests had a shift").update_yaxes(range=[-0.01, 1.02])
 
 
@@ -234,13 +232,13 @@ def _acceptance(lanes: Sequence[tuple[Runner, Acceptance]]) -> go.Figure:
     )
     for lane, found in lanes:
         some = found.trials > 0
-        words = "where 1 − TV says %{x:.1%}"
+        words = "where 1 − TV predicts %{x:.1%}"
         _add_shares(plot, lane, found, some, found.promise[some], words, mode="markers")
     return plot.update_xaxes(range=[-0.02, 1.02]).update_yaxes(range=[-0.02, 1.04])
 
 
 def _depth(lanes: Sequence[tuple[Runner, Depths]]) -> go.Figure:
-    plot = blank_plot("depth of the draft, 1 the first of its window", "share accepted")
+    plot = blank_plot("depth of the draft (1: first of its window)", "share accepted")
     for lane, found in lanes:
         some = found.trials >= FEWEST_PAIRS
         words = "of depth %{x}, all before them accepted"
@@ -307,14 +305,14 @@ def _time(lanes: Sequence[tuple[Runner, Seconds]]) -> go.Figure:
 
 def _distance(lanes: Sequence[tuple[Runner, Distances]], stride: int) -> go.Figure:
     plot = blank_plot(
-        "positions behind the rejected one; a line each row", "mean TV, before to after"
+        "positions after the rejected one (grid: rows)", "mean TV, before against after"
     )
     for lane, found in lanes:
         enough = found.pairs >= FEWEST_PAIRS
         if not enough.any():
             continue
         hover = (
-            f"{lane.name}<br>%{{x}} behind: TV %{{y:.2f}} on average of"
+            f"{lane.name}<br>%{{x}} positions later: mean TV %{{y:.2f}} of"
             " %{customdata}<extra></extra>"
         )
         plot.add_scatter(

@@ -97,7 +97,7 @@ def quality_figures(quality: Quality, trace: Trace) -> list[Figure]:
     panels.append(
         Figure(
             "cost-log-p",
-            "Log p next to vanilla AR",
+            "Log p relative to vanilla AR",
             _log_p_sentence(changes),
             _panel(changes, "log p, nats a token", "+.3f"),
         )
@@ -110,11 +110,11 @@ def quality_figures(quality: Quality, trace: Trace) -> list[Figure]:
 
 def about(quality: Quality, trace: Trace) -> str:
     """Return whose figures these are, and how they were measured."""
-    judged = "" if quality.judge else " No judge of things goes with these weights."
+    judged = "" if quality.judge else " These weights have no judge of the things in a picture."
     whose = "Rings are the lanes of this race: one picture each."
     if trace.header.infilling:
         whose = (
-            "These are figures of whole pictures: this race, which filled in a part, has no rings."
+            "These figures are for whole pictures: this race filled in a part, so it has no rings."
         )
     return (
         f"{len(quality)} held-out captions, each drawn once by each of {len(quality.points)}"
@@ -130,13 +130,12 @@ def _difference(quality: Quality, trace: Trace) -> str:
     header = trace.header
     if header.model != quality.model:
         return (
-            f" These are figures of {_title(quality.model)}; the race was over"
-            f" {_title(header.model)}."
+            f" These figures are for {_title(quality.model)}; the race used {_title(header.model)}."
         )
     if header.weights != quality.weights and header.infilling is None:
         if header.weights:
-            return " The race was over other weights of this model."
-        return " The race's file does not say which weights of this model it was over."
+            return " The race used other weights of this model."
+        return " The race's file does not say which weights of this model it used."
     if header.sampling != quality.sampling:
         return f" The race had other settings: {_sampled(header.sampling)}."
     return ""
@@ -332,14 +331,14 @@ def _mean(values: Sequence[float]) -> float:
 def _shift_sentence(found: Sequence[PanelPoint]) -> str:
     most = max(found, key=lambda point: point.value)
     if not most.value:
-        return f"All {len(found)} settings commit from the model's p itself, a shift of 0."
-    what, given = f"A test of {most.name} commits a token", "with the same"
+        return f"All {len(found)} settings commit from the model's own p (shift 0)."
+    what, given = "tests", "the same"
     if issubclass(DECODERS[parse_lane(most.lane).decoder], Priced):
-        what, given = f"A token of {most.name} comes", "given all"
+        what, given = "tokens", "all"
     return (
-        f"{what} from a distribution that is on average {distance_in_words(most.value)} away from"
-        f" the model's, {given} tokens before it, in {most.passes:.0f} passes a picture; lossless"
-        " lanes lie at 0."
+        f"The {what} of {most.name} have the largest mean shift, {distance_in_words(most.value)},"
+        f" in {most.passes:.0f} passes a picture. Shift is the TV from the model's distribution"
+        f" given {given} tokens before; lossless lanes are at 0."
     )
 
 
@@ -347,16 +346,16 @@ def _log_p_sentence(found: Sequence[PanelPoint]) -> str:
     most = max(found, key=lambda point: abs(point.value))
     if most.low <= 0 <= most.high:
         return (
-            "No setting's pictures are clearly likelier or less likely than vanilla AR's of the"
-            f" same captions and seeds: farthest from 0 is {most.name}, {most.value:+.2f} nats a"
+            "No setting's pictures are clearly likelier or less likely than vanilla AR's for the"
+            f" same captions and seeds. Farthest from 0 is {most.name}: {most.value:+.2f} nats a"
             f" token (95%: {most.low:+.2f} to {most.high:+.2f})."
         )
     side = "likelier" if most.value > 0 else "less likely"
     return (
-        f"Farthest from 0 are pictures of {most.name}, {side} than vanilla AR's of the same"
-        f" captions and seeds by {abs(most.value):.2f} nats a token, {math.exp(most.value):.2f}"
-        f" times as probable each (95%: {most.low:+.2f} to {most.high:+.2f} nats); lossless lanes"
-        " leave 0 by chance alone."
+        f"Pictures of {most.name} are farthest from 0: {side} than vanilla AR's for the same"
+        f" captions and seeds by {abs(most.value):.2f} nats a token (95%: {most.low:+.2f} to"
+        f" {most.high:+.2f}). Each token is {math.exp(most.value):.2f} times as probable; lossless"
+        " lanes differ from 0 by chance alone."
     )
 
 
@@ -364,12 +363,12 @@ def _right_sentence(found: Sequence[PanelPoint], quality: Quality) -> str:
     first = next(point for point in found if point.lane == BASELINE)
     fewest = min(found, key=lambda point: point.passes)
     other = (
-        f"; {fewest.name}, with the fewest passes, {fewest.value:.0%} ({fewest.low:.0%} to"
+        f"; {fewest.name}, with the fewest passes, in {fewest.value:.0%} ({fewest.low:.0%} to"
         f" {fewest.high:.0%})"
     )
     return (
-        f"Of {len(quality)} pictures vanilla AR got every thing right in {first.value:.0%} (95%:"
-        f" {first.low:.0%} to {first.high:.0%}, the band){'' if fewest is first else other}: the"
-        " judge sees which thing stands where, but neither how well it is drawn nor whether"
-        " pictures of one prompt still differ as the model's would."
+        f"Vanilla AR got every thing right in {first.value:.0%} of {len(quality)} pictures (95%:"
+        f" {first.low:.0%} to {first.high:.0%}, the band){'' if fewest is first else other}. The"
+        " judge sees which thing is where, but not how well it is drawn, nor whether pictures of"
+        " one prompt still vary as the model's do."
     )

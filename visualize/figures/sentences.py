@@ -35,8 +35,8 @@ def passes(lanes: Sequence[tuple[Runner, Progress]], length: int) -> str:
     best, other = _winner(ran, lambda found: found.passes[-1])
     needed = best[1].passes[-1]
     first = (
-        f"{best[0].name} needed {_passes(needed)} for its {length} tokens, {length / needed:.2f}"
-        " tokens a pass"
+        f"{best[0].name} needed {_passes(needed)} for its {length} tokens ({length / needed:.2f}"
+        " tokens a pass)"
     )
     return first + (f"; {other[0].name} needed {other[1].passes[-1]}." if other else ".")
 
@@ -53,7 +53,7 @@ def seconds(lanes: Sequence[tuple[Runner, Progress]], length: int) -> str:
     time, work = other[1].seconds[-1] / mine, other[1].passes[-1] / best[1].passes[-1]
     return (
         f"{best[0].name} was first, after {mine:.2f} s: {time:.2f} times as fast as {other[0].name}"
-        f" by the clock, {work:.2f} times counted in passes."
+        f" in seconds, {work:.2f} times in passes."
     )
 
 
@@ -61,10 +61,10 @@ def rows(lanes: Sequence[tuple[Runner, Rows]]) -> str:
     """Return the sentence on the rows that the model read."""
     lane, found = max(lanes, key=lambda entry: entry[1].per_token)
     if found.per_pass <= 1:
-        return "Every pass read a single row: the last token, which gives the next."
+        return "Every pass read one row: the last token, which gives the next."
     return (
-        f"Passes are not equal work: one of {lane.name} read {found.per_pass:.1f} rows on average,"
-        f" {found.per_token:.1f} for each token that was committed; vanilla AR's read one for one."
+        f"Passes are not equal work: a pass of {lane.name} read {found.per_pass:.1f} rows on"
+        f" average, {found.per_token:.1f} for each committed token; vanilla AR reads one."
     )
 
 
@@ -75,18 +75,18 @@ def lengths(lanes: Sequence[tuple[Runner, Lengths]]) -> str:
         reverse=True,
     )
     if not singles:
-        return "Every step committed one token, as vanilla AR's do: no lane gained anything."
+        return "Every step committed one token, as in vanilla AR: no lane gained anything."
     most, name = singles[0]
     least, other = singles[-1]
-    first = f"In {most:.0%} of its steps {name} committed a single token and gained nothing"
-    return first + (f"; {other} did so in {least:.0%} of its own." if len(singles) > 1 else ".")
+    first = f"{name} committed a single token and gained nothing in {most:.0%} of its steps"
+    return first + (f"; {other} in {least:.0%} of its own." if len(singles) > 1 else ".")
 
 
 def gain(lanes: Sequence[tuple[Runner, Lengths]]) -> str:
     """Return the sentence on each length's share of the speed-up (SJD-PAC Fig. 1b)."""
     lane, found = max(lanes, key=lambda entry: entry[1].mean)
     if found.mean <= 1:
-        return "No step committed more than one token, so there is no speed-up to share out."
+        return "No step committed more than one token, so there is no speed-up."
     longest = np.cumsum(found.gain[::-1])[::-1]  # what steps of at least this length brought
     start = int(np.flatnonzero(longest >= min(HALF, longest[0]))[-1])
     share = found.share[start:].sum()
@@ -103,14 +103,11 @@ def top1(lanes: Sequence[tuple[Runner, np.ndarray]]) -> str:
         return "No token was sampled yet."
     lane, values = next((entry for entry in drawn if entry[0].decoder == "ar"), drawn[0])
     median, flat = np.median(values), (values < FLAT).mean()
-    said = (
-        f"Half of {lane.name}'s tokens were drawn from distributions whose likeliest token had"
-        f" {median:.2f}"
-    )
+    said = f"For half of {lane.name}'s tokens the likeliest code had probability {median:.2f}"
     if median > HALF:
-        return f"{said} or more: there a single guess is mostly right, and drafts have it easy."
+        return f"{said} or more: there a single guess is mostly right, so drafts mostly pass."
     said += (
-        f" or less, {flat:.0%} of all from distributions with less than {FLAT:.2f}"
+        f" or less, and for {flat:.0%} of all tokens less than {FLAT:.2f}"
         if flat >= 0.01
         else " or less"
     )
@@ -121,7 +118,7 @@ def acceptance(lanes: Sequence[tuple[Runner, Acceptance]]) -> str:
     """Return the sentence on measured acceptance against 1 - TV (GSD Proposition 1)."""
     if not lanes:
         return (
-            "No lane put a draft to the test: vanilla AR has none, and Jacobi and fixed-point"
+            "No lane tested a draft: vanilla AR has none, and Jacobi and fixed-point"
             " iteration only compare."
         )
     lossless = [entry for entry in lanes if entry[0].lossless]
@@ -133,31 +130,31 @@ def acceptance(lanes: Sequence[tuple[Runner, Acceptance]]) -> str:
             away or lossless, key=lambda entry: abs(entry[1].z) if away else entry[1].trials.sum()
         )
         where = "off the diagonal by more than chance allows" if away else "on the diagonal"
-        said.append(f"{lane.name}, {lane.promise}, lies {where}: {_shares(found)}")
+        said.append(f"{lane.name} ({lane.promise}) is {where}: {_shares(found)}")
     if relaxed:
         lane, found = max(relaxed, key=lambda entry: entry[1].rate - entry[1].promised)
         side = "below" if found.z < -NEAR else "above"
         where = f"{side} it" if said else f"{side} the diagonal"
         if abs(found.z) <= NEAR:
             where = f"not clearly {where}"
-        said.append(f"{lane.name}, {lane.promise}, lies {where}: {_shares(found)}")
-    return "; ".join(said) + "."
+        said.append(f"{lane.name} ({lane.promise}) is {where}: {_shares(found)}")
+    return ". ".join(said) + "."
 
 
 def depth(lanes: Sequence[tuple[Runner, Depths]]) -> str:
     """Return the sentence on acceptance by the draft's depth (EAGLE's n-alpha)."""
     known = [(lane, found) for lane, found in lanes if found.trials[0] >= FEWEST]
     if not known:
-        return f"Too few drafts were tested to compare depths: it takes {FEWEST} in a lane."
+        return f"Too few drafts were tested to compare depths: a lane needs {FEWEST}."
     lane, found = max(known, key=lambda entry: (entry[1].trials >= FEWEST).sum())
     last = int(np.flatnonzero(found.trials >= FEWEST)[-1])
     said = f"{lane.name} accepted {found.share[0]:.0%} of its first drafts"
     if last == 0:
-        return f"{said}, and seldom got to test another (papers call this 0-α)."
+        return f"{said} (0-α in the papers), and seldom tested another."
     number = found.depth[last]
     return (
-        f"{said} and {found.share[last]:.0%} of those at depth {number}, where all before them in"
-        f" the window had been accepted (papers call these 0-α and {number - 1}-α)."
+        f"{said} (0-α in the papers) and {found.share[last]:.0%} of its drafts at depth {number},"
+        f" after all drafts before them were accepted ({number - 1}-α)."
     )
 
 
@@ -169,36 +166,36 @@ def shift(lanes: Sequence[tuple[Runner, np.ndarray]], claims: Sequence[Runner] =
     if not claims:
         return _shifts(lanes)
     names = " and ".join(lane.name for lane in claims)
-    claim = f"That a test of {names} shifts nothing is its author's claim, and is not proved."
+    claim = f"The shift of 0 of {names} is its author's claim and is not proved."
     return f"{_shifts(lanes)} {claim}" if lanes else claim
 
 
 def _shifts(lanes: Sequence[tuple[Runner, np.ndarray]]) -> str:
     if not lanes:
-        return "No lane put a draft to the test, so nothing could be shifted."
+        return "No lane tested a draft, so no distribution shifted."
     exact = sum(not values.any() for _, values in lanes)
     lane, values = max(lanes, key=lambda entry: entry[1].mean())
     if not values.any():
         return (
-            f"Every test was exact, a shift of 0: all {sum(len(found) for _, found in lanes)}"
-            " committed a token of the model's own distribution."
+            f"Every test was exact (shift 0): all {sum(len(found) for _, found in lanes)}"
+            " committed a token from the model's own distribution."
         )
-    what, given = f"A test of {lane.name} committed a token", "with the same"
+    what, given = "tests", "the same"
     if len(lane.table.prices):
-        what, given = f"A token of {lane.name} came", "given all"
-    said = (
-        f"{what} from a distribution that was on average {distance_in_words(values.mean())} away"
-        f" from the model's, {given} tokens before it"
-    )
+        what, given = "tokens", "all"
+    said = f"The {what} of {lane.name} had a mean shift of {distance_in_words(values.mean())}"
     if exact:
         said += f"; the {'lane' if exact == 1 else f'{exact} lanes'} at 0 paid nothing"
-    return f"{said}: of one step, not of whole pictures."
+    return (
+        f"{said}. Shift is the TV from the model's distribution given {given} tokens before: per"
+        " step, not per picture."
+    )
 
 
 def distance_in_words(tv: float) -> str:
     """Return a distance above 0, and what it means: a share of the distribution."""
     number = f"{tv:.2f}" if tv >= 0.01 else f"{tv:.1g}"
-    return f"{number} (TV, as if {100 * float(number):g} in 100 tokens were not the model's)"
+    return f"{number}, as if {100 * float(number):g} in 100 tokens were not the model's"
 
 
 def time(lanes: Sequence[tuple[Runner, Seconds]]) -> str:
@@ -213,7 +210,7 @@ def time(lanes: Sequence[tuple[Runner, Seconds]]) -> str:
         (found.verify, "verification"), (found.cache, "the cache"), (found.draft, "its drafter")
     )
     own = (
-        f"{lane.name} spent {share:.0%} of a step's {_milliseconds(found.total)} on the model's"
+        f"{lane.name} spent {share:.0%} of its {_milliseconds(found.total)} a step on the model's"
         " forward pass"
     )
     own += f" and {beside / found.total:.0%} on {most}" if beside > 0 else ""
@@ -232,8 +229,8 @@ def distance(lanes: Sequence[tuple[Runner, Distances]], stride: int) -> str:
     ]
     if not known:
         return (
-            "Too few rejections were followed by another step to say how far they reach: it takes"
-            f" {FEWEST} in a lane."
+            "Too few rejections were followed by another step to say how far they reach: a lane"
+            f" needs {FEWEST}."
         )
     lane, found = max(known, key=lambda entry: entry[1].pairs.sum())
     enough = found.pairs >= FEWEST
@@ -241,17 +238,14 @@ def distance(lanes: Sequence[tuple[Runner, Distances]], stride: int) -> str:
     row = {j: value for j, value in tv.items() if j < stride} or tv
     least = min(row, key=row.__getitem__)
     first = (
-        f"In {lane.name}'s lane a rejection moved the distribution of the next position by a TV of"
+        f"A rejection in {lane.name}'s lane moved the distribution of the next position by a TV of"
         f" {tv[1]:.2f}"
     )
     if least == 1:
-        return f"{first}, and the distributions behind it no less."
-    said = f"{first}, and the one {least} behind by {row[least]:.2f}"
+        return f"{first}, and those of later positions no less."
+    said = f"{first}, and {least} positions later by {row[least]:.2f}"
     if tv.get(stride, 0) > row[least] and stride > least:
-        return (
-            f"{said}; in the picture's next row, right below the rejected token, it is"
-            f" {tv[stride]:.2f} again."
-        )
+        return f"{said}. In the next row, right below the rejected token: {tv[stride]:.2f} again."
     return f"{said}."
 
 
@@ -274,7 +268,7 @@ def _winner(
 def _unfinished(lanes: Sequence[tuple[Runner, Progress]], length: int) -> str:
     lane, found = max(lanes, key=lambda entry: entry[1].tokens[-1])
     return (
-        f"No lane reached the finish; {lane.name} came furthest, {found.tokens[-1]} of {length}"
+        f"No lane finished. {lane.name} came furthest: {found.tokens[-1]} of {length}"
         f" tokens in {_passes(found.passes[-1])} and {found.seconds[-1]:.2f} s."
     )
 
@@ -289,7 +283,7 @@ def _single(measure: Lengths) -> float:
 
 def _shares(measure: Acceptance) -> str:
     return (
-        f"it accepted {measure.rate:.1%} of {measure.trials.sum()} drafts where 1 − TV says"
+        f"it accepted {measure.rate:.1%} of {measure.trials.sum()} drafts, and 1 − TV predicts"
         f" {measure.promised:.1%}"
     )
 

@@ -53,7 +53,11 @@ def _sentence(knob: str, unit: str, points: list[Point], seeds: int, digits: int
     least = f"{knob} = {value:g} takes {mean.text(digits)} {unit}"
     if rank is not None:
         return f"Over {seeds} seeds {least}, less than any other value."
-    over = "One seed has no interval" if seeds == 1 else "These seeds leave open which takes fewest"
+    over = (
+        "One seed has no interval"
+        if seeds == 1
+        else "These seeds leave open which value takes fewest"
+    )
     return f"{over}: {least}, the lowest mean."
 
 

@@ -75,7 +75,7 @@ def count_plot(
 
     `current` is the setting's point. `name` says whose drafts they are, and who judged them.
     """
-    plot = blank_plot(knob, "accepted")
+    plot = blank_plot(knob, "drafts accepted")
     plot.update_layout(height=SIDE, showlegend=False)
     plot.update_yaxes(range=[0, 1.05 * most])
     plot.add_scatter(x=values, y=counts, mode="lines", line={"color": "#0072B2", "width": 2})

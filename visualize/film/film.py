@@ -105,15 +105,15 @@ def film(
         or not SLOWEST <= speed <= FASTEST
     ):
         raise FilmError(
-            f"The speed is a number from {SLOWEST:g} to {FASTEST:g}, not {str(speed)[:40]}."
+            f"The speed must be a number from {SLOWEST:g} to {FASTEST:g}, not {str(speed)[:40]}."
         )
     how = _FORMATS[kind]
     still = Still(recording, clock, layer, how.scale, lanes, dark=dark)
     played = still.length["seconds"] / speed
     if played > LONGEST:
         raise FilmError(
-            f"The film would last {played:.0f} seconds; at most {LONGEST:.0f} are possible. A"
-            " higher speed helps."
+            f"The film would last {played:.0f} seconds, and {LONGEST:.0f} is the maximum. Choose a"
+            " higher speed."
         )
     count = min(how.most, round(played * how.rate))  # frames before the finish
     times = [i * played / count for i in range(count)] + [played]

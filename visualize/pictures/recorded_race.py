@@ -100,7 +100,7 @@ def record(
     header = trace.header
     if (header.model, header.grid, header.vocab_size) != (model.name, model.grid, model.vocab_size):
         raise TraceError(
-            f"The pictures of this trace can only be drawn by the model {header.model}; here is"
+            f"Only the model {header.model} can draw the pictures of this trace, and this is"
             f" {model.name}."
         )
     pictures = list(drawn or [None] * len(header.lanes))
@@ -146,7 +146,7 @@ def _drawable(trace: Trace, lane: int) -> None:
     header, decoder = trace.header, trace.header.lanes[lane].decoder
     if header.grid[0] * header.grid[1] > MAX_CELLS:
         raise TraceError(
-            f"A grid of {header.grid[0]} x {header.grid[1]} tokens is too large to be drawn."
+            f"A grid of {header.grid[0]} x {header.grid[1]} tokens is too large to draw."
         )
     settings = header.lanes[lane].settings
     if decoder not in DECODERS:  # from outside: its name and its settings are all that is shown
@@ -165,7 +165,7 @@ def _drawable(trace: Trace, lane: int) -> None:
     states = [frame.state for frame in trace.frames if frame.lane == lane]
     complete = [step.after for step in trace.steps(lane)[-1:]] == [len(header.cells)]
     if LaneState.FINISHED in states[:-1] or (LaneState.FINISHED in states and not complete):
-        raise TraceError("The trace is damaged: a lane is said to have finished, and has not.")
+        raise TraceError("The trace is damaged: a lane is marked as finished but is not complete.")
 
 
 def _pictures(data: Any, header: Header) -> Pictures:
@@ -174,7 +174,7 @@ def _pictures(data: Any, header: Header) -> Pictures:
     count = len(header.lanes)
     height, width = header.grid
     if len(data["lanes"]) != count:
-        raise TraceError("The pictures of this file are damaged: there is not one for each lane.")
+        raise TraceError("The pictures of this file are damaged: there must be one for each lane.")
     sheet_size = (COLUMNS * SIDE, -(-header.vocab_size // COLUMNS) * SIDE)
 
     def fits(size: tuple[int, int]) -> bool:
@@ -208,7 +208,7 @@ def _image(text: Any, what: str, fits: Callable[[tuple[int, int]], bool]) -> byt
         data = base64.b64decode(text, validate=True)
         with Image.open(io.BytesIO(data), formats=["WEBP"]) as image:
             if image.n_frames > 1:  # type: ignore[attr-defined]  # WebP's own, which stubs omit
-                raise TraceError(f"{what} moves; it has to be a still.")
+                raise TraceError(f"{what} moves, but it must be a still image.")
             if not fits(image.size):
                 raise TraceError(
                     f"{what} has {image.width} x {image.height} pixels, which does not fit this"
@@ -218,5 +218,5 @@ def _image(text: Any, what: str, fits: Callable[[tuple[int, int]], bool]) -> byt
     except TraceError:
         raise
     except _UNREADABLE as error:
-        raise TraceError(f"{what} is damaged, or is no WebP image.") from error
+        raise TraceError(f"{what} is damaged or is not a WebP image.") from error
     return data

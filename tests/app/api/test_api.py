@@ -126,7 +126,7 @@ def test_sampling_is_the_models_but_for_what_is_sent(client) -> None:
     ("values", "words"),
     [
         ({"lanes": ["warp"]}, f"'warp'; there are {', '.join(WHOLE)}."),
-        ({"model": "warp"}, "model can be toy on this page"),
+        ({"model": "warp"}, "model must be one of toy on this page"),
         ({"guidance": 99}, "guidance is a number from 1 to 20"),
         ({"top_k": "many"}, "top_k"),
         ({"guided_tokens": 37}, "guided_tokens is a whole number from 0 to 36, the tokens of a"),

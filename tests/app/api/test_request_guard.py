@@ -99,7 +99,7 @@ def test_a_body_of_the_largest_trace_is_read_and_every_answer_has_the_headers() 
 @pytest.mark.parametrize(("path", "most"), [(UPLOAD, MAX_UPLOAD), ("/_length", MAX_BODY)])
 def test_a_larger_body_is_rejected_unread(path: str, most: int) -> None:
     answer = post(path, b"", {"content-length": str(most + 1)})
-    words = f"A request has at most {most // 2**20} MB."
+    words = f"The request is too large: at most {most // 2**20} MB are allowed."
     assert (answer.status_code, answer.json()) == (413, {"error": words})
     assert answer.headers["x-content-type-options"] == "nosniff"
 

@@ -129,7 +129,7 @@ def test_all_that_is_served_is_guarded(url, method, path) -> None:
         value = "evil.example" if header == "host" else "https://evil.example"
         answer = httpx.request(method, url + path, headers={header: value}, timeout=300)
         assert answer.status_code == expected
-        assert answer.json()["error"].endswith("adds the name to PHOTO_FINISH_HOSTS.")
+        assert answer.json()["error"].endswith("add the name to PHOTO_FINISH_HOSTS.")
 
 
 @pytest.mark.parametrize(

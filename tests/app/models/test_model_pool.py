@@ -166,7 +166,7 @@ def test_a_loading_that_was_left_goes_on_and_the_next_model_waits_for_it() -> No
     ("name", "words"),
     [
         ("anole", "Anole 7B cannot race here: it is <b>research"),
-        ("dalle", "model can be toy, janus-pro-1b"),
+        ("dalle", "model must be one of toy, janus-pro-1b"),
     ],
 )
 def test_what_is_off_or_unknown_is_rejected_with_a_message(name, words) -> None:
@@ -182,11 +182,11 @@ def test_the_card_shows_the_reason_and_the_licence_as_text() -> None:
         (JANUS, 'href="https://github.com/deepseek-ai/Janus'),
         (JANUS, 'href="https://huggingface.co/deepseek-community/Janus-Pro-1B"'),
         (JANUS, "Its first race downloads about 4.2 GB."),
-        (JANUS, "Never raced with its true weights by us: tell us how it goes."),
+        (JANUS, "We have never raced it with its true weights: tell us how it goes."),
     ):
         assert words in describe(pool, name)
     assert "downloads" not in describe(pool, "toy")
-    assert "Never raced" not in describe(pool, "toy")
+    assert "never raced" not in describe(pool, "toy")
     for name in (None, 5, ["anole"], {}, "<script>"):
         assert describe(pool, name) == ""
 
@@ -304,7 +304,7 @@ def test_on_a_cpu_a_public_model_races_where_its_weights_are_and_fit(
         links = Links(Races(pool, NONE_RECORDED), Fields({}))
         _, answer = links.open(f"?model={JANUS}", SimpleNamespace(session_hash=""))
         assert answer["form"]["lanes"] == ["ar", "sjd", "scd"], "of a link that names none"
-        assert pool.opening[1].endswith("processor: Janus-Pro 1B can race here too.")
+        assert pool.opening[1].endswith("processor: Janus-Pro 1B.")
         assert here.note in html.unescape(describe(pool, JANUS))
         assert "downloads" not in describe(pool, JANUS)
 

@@ -109,9 +109,9 @@ def test_pictures_follow_the_board(layer, monkeypatch) -> None:
 @pytest.mark.parametrize(
     ("kind", "speed", "changes", "words"),
     [
-        *((kind, 1.0, {}, "can be taken away as") for kind in ("EXE", ["MP4"])),
-        *(("MP4", speed, {}, "speed is one of") for speed in (3.0, "fast", True, [1.0])),
-        ("MP4", 1.0, None, "did not say what it shows"),
+        *((kind, 1.0, {}, "no such kind of file") for kind in ("EXE", ["MP4"])),
+        *(("MP4", speed, {}, "speed must be one of") for speed in (3.0, "fast", True, [1.0])),
+        ("MP4", 1.0, None, "did not say what its board shows"),
         *(
             ("PNG of this instant", 1.0, change, "did not say")
             for change in (
@@ -136,19 +136,19 @@ def test_anything_a_browser_sends_is_an_instant_or_rejected_with_a_message(clock
             read, message = Instant.read(value, 2), ""
         except SettingError as error:
             read, message = None, str(error)
-        assert isinstance(read, Instant) or "reload the page" in message or "hidden" in message
+        assert isinstance(read, Instant) or "Reload it" in message or "hidden" in message
 
 
 def test_a_film_that_takes_too_long_is_given_up(monkeypatch) -> None:
     monkeypatch.setattr(app.page.export, "SETTINGS", AppSettings(make_seconds=1e-9))
-    with pytest.raises(SettingError, match="more than 1e-09 seconds"):
+    with pytest.raises(SettingError, match="over 1e-09 seconds"):
         make_file(RECORDING, "GIF", 1.0, INSTANT, lambda share: None)
 
 
 def test_a_visitor_makes_films_until_their_allowance_is_used_up() -> None:
     allowance = Allowance(1e-9)
     assert allowance.left
-    with pytest.raises(SettingError, match="more than 1e-09 seconds"):
+    with pytest.raises(SettingError, match="over 1e-09 seconds"):
         make_file(RECORDING, "GIF", 1.0, INSTANT, lambda share: None, allowance)
     assert not allowance.left, "what was begun is paid for"
     with pytest.raises(SettingError, match="are used up"):

@@ -119,8 +119,8 @@ def test_every_infilling_comes_back_from_its_link_and_from_the_form(known, order
         ("known=AAAA", "damaged"),
         ("known=AAA", "every cell is known"),
         ("known=__8&order=sideways", "order is one of spread, raster"),
-        ("order=raster", "order is of a picture to fill in"),
-        ("lanes=assd", "lanes can be any of ar, jacobi"),
+        ("order=raster", "order needs a picture to fill in"),
+        ("lanes=assd", "lanes must be at most 8 of ar, jacobi"),
         ("knwn=AAAA", "Did you mean known?"),
     ],
 )
@@ -145,7 +145,7 @@ def test_whatever_a_browser_sends_is_an_infilling_or_rejected(value) -> None:
         ([MASKED] * 35 + [16], "does not fit 6 x 6 cells of 16 codes"),
         (CODES, "every cell is known"),
         ([*CODES[1:], 0.5], "whole numbers"),
-        ("all", "What to fill in is"),
+        ("all", "The picture to fill in must be"),
         ([MASKED] * 70_000, "at most 65536 tokens"),
     ],
 )
@@ -179,7 +179,7 @@ def test_a_model_that_draws_pictures_on_does_so_with_its_own_lanes() -> None:
         (BELOW | {"order": "spread"}, "ar", "toy can draw a picture on from a row"),
         (PART_VALUE, "ar", "cannot fill in another part"),
         (BELOW, "assd", "ASSD asks for tokens out of order"),
-        (BELOW | {"model": "other"}, "ar", "The picture to fill in is not of 'toy'"),
+        (BELOW | {"model": "other"}, "ar", "The picture to fill in is not from 'toy'"),
         (None, "assd", "ASSD fills in pictures"),
     ],
 )

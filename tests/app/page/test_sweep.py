@@ -36,7 +36,7 @@ def test_lanes_with_a_number_among_their_knobs_can_be_swept(races: Races) -> Non
     ("chosen", "words"),
     [
         (("gsd", "G", "4, 8", 1), "The number of seeds is"),
-        (("gsd", "G", "4, eight", 5), "The values are numbers with commas"),
+        (("gsd", "G", "4, eight", 5), "The values must be numbers separated by commas"),
         (("gsd", "G", "4", 5), "A sweep has 2 to 8 values"),
         (("gsd", "G", "4, 1000", 5), "GSD: G is a whole number from 1 to 100"),
         (("gsd", None, "4, 8", 5), "Choose a lane and a knob"),

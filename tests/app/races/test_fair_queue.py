@@ -86,7 +86,7 @@ def test_a_second_race_cancels_the_first() -> None:
     holder, first, other = join(queue := FairQueue(5), "hab")
     assert ahead(queue, holder) == 0
     (second,) = join(queue, "a")
-    assert "later race" in first.cancelled
+    assert "newer race" in first.cancelled
     assert not second.cancelled
     queue.leave(holder)
     assert served(queue, [other, second]) == [other, second]
@@ -96,7 +96,7 @@ def test_a_second_race_waits_for_the_first_to_end() -> None:
     (first,) = join(queue := FairQueue(5), "a")
     assert ahead(queue, first) == 0
     (second,) = join(queue, "a")
-    assert "later race" in first.cancelled
+    assert "newer race" in first.cancelled
     assert ahead(queue, second) == 1
     queue.leave(first)
     queue.leave(first)

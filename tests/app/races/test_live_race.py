@@ -169,7 +169,7 @@ def test_a_race_that_nobody_watches_ends(raced, monkeypatch) -> None:
     assert not raced.live.ends
     boards.close()
     assert raced.live.ends
-    assert "its page was gone" in raced.live.reason
+    assert "no page was watching it" in raced.live.reason
 
 
 def test_bets_are_placed_until_a_lane_is_half_way_and_counted(raced) -> None:

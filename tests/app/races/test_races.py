@@ -352,7 +352,7 @@ def test_a_file_that_takes_too_long_to_read_is_given_up_and_lanes_go_on_meanwhil
     board = races.open_file(str(file), SESSION, "")
     assert len(pauses) > 2 * len(races.kept(board["race"], SESSION).recording.trace.header.lanes)
     monkeypatch.setattr(app.races.races.time, "thread_time", itertools.count(step=2).__next__)
-    with pytest.raises(gr.Error, match="takes over 5 seconds, which is all that one file has"):
+    with pytest.raises(gr.Error, match="takes over 5 seconds, the limit for one file"):
         races.open_file(str(file), SESSION, "")
 
 

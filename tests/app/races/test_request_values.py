@@ -60,7 +60,7 @@ def test_whole_seeds_are_whole_however_they_are_sent() -> None:
         *(("seed", wrong, "whole number") for wrong in (None, -1, 2**53, 10**30, 0.5, True)),
         *(("seed", wrong, "whole number") for wrong in ("7", "seven", float("nan"), {})),
         ("lanes", [], "at least one lane"),
-        *(("lanes", wrong, "list of decoders") for wrong in (None, 5, "ar", [1], [None], [["ar"]])),
+        *(("lanes", wrong, "list of texts") for wrong in (None, 5, "ar", [1], [None], [["ar"]])),
         ("lanes", ["ar"] * 9, "1 to 8 lanes, not 9"),
         ("lanes", ["ar", "nonsense"], "no decoder called 'nonsense'; there are ar"),
         ("lanes", ["__class__"], "no decoder called"),

@@ -40,16 +40,16 @@ test("of each race four lanes at most, the first where none is wanted", () => {
 
 test("what cannot be compared shares no board, and says why", () => {
   assert.equal(whyApart(a, b), "");
-  assert.equal(whyApart(a, { ...b, model: "x" }), "Another model");
+  assert.equal(whyApart(a, { ...b, model: "x" }), "Different model");
   for (const facts of [{ grid: [1, 4] }, { codes: 7 }])
-    assert.equal(whyApart(a, { ...b, ...facts }), "Other tokens are drawn", JSON.stringify(facts));
+    assert.equal(whyApart(a, { ...b, ...facts }), "Different tokens drawn", JSON.stringify(facts));
   assert.equal(whyApart(a, raceOf("d", {}, "AR stopped 1 1")), "No lane finished");
 });
 
 test("races of two machines compare by passes alone", () => {
   const pair = pairOf(a, { ...b, machine: "x" }, ["AR"]);
   assert.equal(whyApart(a, { ...b, machine: "x" }), "");
-  assert.match(pair.note, /their seconds do not/);
+  assert.match(pair.note, /not their seconds/);
   assert.equal(pair.machine, "two machines");
   assert.deepEqual([pair.untimed, pairOf(a, b, ["AR"]).untimed], [true, false]);
   assert.equal(pairOf(a, { ...b, apart: !a.apart }, ["AR"]).untimed, true, "timed in another way");

@@ -53,13 +53,13 @@ def test_without_a_verdict_its_badge_says_how_to_get_one(race: RecordedRace) -> 
     lane = replay(race).lanes[2]
     assert (lane.badge.value, lane.rule, lane.shift) == ("not judged", "outside", None)
     assert lane.promise == (
-        "A decoder from outside. Its author says: same distribution. Nothing of it is proved here:"
-        " judge it with photo-finish judge FILE, and start the page again."
+        "A decoder from outside, not judged. Its author says: same distribution. Run photo-finish"
+        " judge FILE, then restart the page."
     )
     assert shown(race) == "not judged"
-    assert "Wrong rule, not judged, lies" in figure(race, "acceptance")
+    assert "Wrong rule (not judged) is" in figure(race, "acceptance")
     assert figure(race, "shift").endswith(
-        "That a test of Wrong rule shifts nothing is its author's claim, and is not proved."
+        "The shift of 0 of Wrong rule is its author's claim and is not proved."
     )
 
 
@@ -80,7 +80,7 @@ def test_its_badge_follows_from_the_verdict_and_says_it(
     assert (lane.badge.value, lane.promise, lane.shift) == (badge, sentence, shift)
     assert shown(race) == words
     assert ("author's claim" in figure(race, "shift")) is (shift is None)
-    assert ("Wrong rule, relaxed" in figure(race, "acceptance")) is False
+    assert ("Wrong rule (relaxed)" in figure(race, "acceptance")) is False
 
 
 def test_where_its_decoder_is_not_at_hand_nothing_is_known_of_it(

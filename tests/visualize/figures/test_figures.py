@@ -77,7 +77,7 @@ def bars_of(name: str) -> dict[str, list]:
 # What the plots hold
 
 
-def test_each_has_a_title_and_one_sentence_and_holds_nothing_that_anyone_typed() -> None:
+def test_each_has_a_title_and_sentences_and_holds_nothing_that_anyone_typed() -> None:
     assert list(drawn()) == NAMES
     trace = trace_of({"ar": steps(1), "sjd": []}, length=4, state=LaneState.FAILED)
     other = figures(headed(trace, machine="<img src=x>", model="<b>model</b>"))
@@ -87,13 +87,13 @@ def test_each_has_a_title_and_one_sentence_and_holds_nothing_that_anyone_typed()
         text = figure.plot.to_json() + figure.title + figure.sentence
         assert not re.search(r"<script|<img|<b>|gone|prompt", text)
     for figure in drawn().values():
-        assert_one_sentence(figure.sentence)
+        assert_sentences(figure.sentence)
 
 
-def assert_one_sentence(text: str) -> None:
-    """With a number from the race."""
+def assert_sentences(text: str) -> None:
+    """Three at most, with a number from the race."""
     assert re.fullmatch(r"[A-Z][^\n]*[^.\n]\.", text)
-    assert not re.search(r"\.\s", text)
+    assert len(re.findall(r"\.\s", text)) <= 2
     assert re.search(r"\d", text)
     assert "nan" not in text
 

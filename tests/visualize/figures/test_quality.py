@@ -20,7 +20,7 @@ from engine.trace.quality import Judge, Picture, Point, Quality
 from engine.trace.shares import NONE, share_values
 from tests.races import race_of
 from tests.stopped import run_until
-from tests.visualize.figures.test_figures import assert_one_sentence
+from tests.visualize.figures.test_figures import assert_sentences
 from tests.visualize.races import headed
 from tools.judge.toys import Toy
 from visualize.figures.measures import runners
@@ -142,7 +142,7 @@ def points(figure) -> dict[str, tuple[float, float]]:
     return found
 
 
-def test_every_point_is_in_every_panel_and_each_has_one_sentence_with_a_number() -> None:
+def test_every_point_is_in_every_panel_and_each_has_sentences_with_a_number() -> None:
     quality = measured()
     panels = quality_figures(quality, race())
     estimates = (shifts(quality), log_p_changes(quality), right_pictures(quality))
@@ -155,7 +155,7 @@ def test_every_point_is_in_every_panel_and_each_has_one_sentence_with_a_number()
                 ends = np.array([row[1:] for row in trace.customdata], float)
                 assert trace.y - np.array(trace.error_y.arrayminus) == pytest.approx(ends[:, 0])
                 assert trace.y + np.array(trace.error_y.array) == pytest.approx(ends[:, 1])
-        assert_one_sentence(panel.sentence)
+        assert_sentences(panel.sentence)
 
 
 SETTINGS = ("ar", "sjd", "gsd:G=50", "zipar:s=1", "parallel:T=4")
@@ -182,7 +182,7 @@ def sentences_of(values: Sequence[float]) -> tuple[str, str, str]:
 def test_sentences_choose_their_words_by_their_numbers(values: list[float]) -> None:
     shift, log_p, right = sentences_of(values)
     for sentence in (shift, log_p, right):
-        assert_one_sentence(sentence)
+        assert_sentences(sentence)
     relaxed = [abs(value) for value in values[1:]]
     most = max(relaxed)
     if most == 0:
@@ -190,15 +190,15 @@ def test_sentences_choose_their_words_by_their_numbers(values: list[float]) -> N
     else:
         lane = relaxed.index(most) + 2
         tests = SETTINGS[lane].startswith("gsd")
-        assert shift.startswith("A test of GSD" if tests else "A token of "), shift
-        assert ("with the same tokens before it" in shift) == tests
+        assert shift.startswith("The tests of GSD" if tests else "The tokens of "), shift
+        assert ("given the same tokens before" in shift) == tests
         assert f"as if {100 * most:g} in 100 tokens" in shift, shift
     farthest = max(values, key=abs)
     is_clear = abs(farthest) > 0.1  # noise of 0.1 and ten pictures: half an interval is 0.075
-    assert log_p.startswith("Farthest from 0" if is_clear else "No setting"), log_p
+    assert log_p.startswith("Pictures of" if is_clear else "No setting"), log_p
     if is_clear:
         assert ("less likely" in log_p) == (farthest < 0), log_p
-    assert "neither how well it is drawn" in right
+    assert "not how well it is drawn" in right
 
 
 def test_a_sweep_is_a_line_labelled_where_it_is_most_relaxed() -> None:
@@ -252,15 +252,15 @@ OTHER = "The race had other settings: guidance"
 @pytest.mark.parametrize(
     ("changes", "header", "words", "not_said"),
     [
-        ({}, {}, WHOSE, "the race|No judge"),
-        ({"judge": None}, {}, "No judge", "the race"),
+        ({}, {}, WHOSE, "the race|no judge"),
+        ({"judge": None}, {}, "no judge", "the race"),
         (
             {"model": "embedded"},
             {},
-            "figures of Embedded model; the race was over toy",
+            "figures are for Embedded model; the race used toy",
             "weights of",
         ),
-        ({"weights": "0"}, {}, "over other weights", "settings:"),
+        ({"weights": "0"}, {}, "used other weights", "settings:"),
         ({}, {"weights": ""}, "does not say which weights", "settings:"),
         ({}, {"sampling": ONE}, f"{OTHER} 1,|top-k 7", "weights of"),
         ({}, {"sampling": FIVE}, f"{OTHER} 2 for 5 tokens, temperature 1|top-k 7", "weights of"),

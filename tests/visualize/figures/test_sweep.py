@@ -32,7 +32,7 @@ def test_passes_and_seconds_stand_over_the_knob_with_intervals() -> None:
 def test_a_sentence_says_what_the_seeds_leave_open() -> None:
     same = "scd:window=4 scd:window=4;init=random"
     (passes, _) = sweep_figures([trace(seed, same) for seed in (1, 2)], "window")
-    assert passes.sentence.startswith("These seeds leave open which takes fewest: ")
+    assert passes.sentence.startswith("These seeds leave open which value takes fewest: ")
     (passes, _) = sweep_figures([trace(1)], "window")
     assert passes.sentence.startswith("One seed has no interval: ")
     assert not passes.plot.data[0].error_y.visible

@@ -110,7 +110,7 @@ def test_a_lane_that_committed_nothing_has_no_picture() -> None:
 
 
 def test_only_the_model_that_raced_draws_its_pictures() -> None:
-    with pytest.raises(TraceError, match="can only be drawn by the model toy"):
+    with pytest.raises(TraceError, match="Only the model toy can draw"):
         record(TRACE, Toy((4, 4), 17))
 
 
@@ -132,14 +132,14 @@ REJECTED = [
         for good in [file(32, 32)]
         for first in ("", "é", "====", good + "!", good[:-1], "\n" + good)
     ),
-    *((lanes(file(32, 32, kind)), "no WebP image") for kind in ("PNG", "GIF", "JPEG", "TIFF")),
-    (lanes(base(b'<svg xmlns="http://www.w3.org/2000/svg"/>')), "no WebP image"),
+    *((lanes(file(32, 32, kind)), "not a WebP image") for kind in ("PNG", "GIF", "JPEG", "TIFF")),
+    (lanes(base(b'<svg xmlns="http://www.w3.org/2000/svg"/>')), "not a WebP image"),
     (lanes(base(base64.b64decode(file(32, 32))[:40])), "damaged"),
     *(
         (lanes(file(*size)), f"{size[0]} x {size[1]} pixels")
         for size in ((33, 32), (32, 36), (32, 64), (3, 3), (132, 132))
     ),
-    (lanes(claiming(16383, 16383)), "damaged, or is no WebP"),
+    (lanes(claiming(16383, 16383)), "damaged or is not a WebP"),
     (lanes(claiming(8192, 8192)), "8192 x 8192 pixels"),
     (lanes(MOVING), "moves"),
     (changed(swatches=None), "swatches is damaged"),
@@ -148,8 +148,8 @@ REJECTED = [
     (changed(swatches=file(256, 8, "PNG")), "swatches is damaged"),
     (changed(lanes=None), DAMAGED),
     (changed(lanes={}), DAMAGED),
-    (changed(lanes=[]), "not one for each lane"),
-    (changed(lanes=[None] * 4), "not one for each lane"),
+    (changed(lanes=[]), "one for each lane"),
+    (changed(lanes=[None] * 4), "one for each lane"),
     *(
         (json.dumps(json.loads(TEXT) | {"pictures": pictures}), DAMAGED)
         for pictures in ([], "x", 7, True, {}, {"swatches": file(256, 8)})
