@@ -52,8 +52,8 @@ def test_the_answer_has_the_tally_in_it() -> None:
     tally = rejudge(TRACE, 1, "gsd", GSDSettings())
     text = answer(TRACE, 1, "gsd", KNOBS)
     asked = "GSD with G = 10, d = 0.5, delta = 0.15"
-    assert f"Of the {tally.rejections} drafts that SJD rejected first, {asked}" in text
-    assert f"would have accepted {tally.accepted} ({tally.accepted / tally.rejections:.0%})" in text
+    share = f"{tally.accepted} ({tally.accepted / tally.rejections:.0%})"
+    assert f"{asked} would have accepted {share} of the {tally.rejections} drafts" in text
     assert "this counts single decisions, not a race" in text
 
 
