@@ -55,7 +55,7 @@ INSTANT_JS = """(_, kind) => {
 LINKS = """<div class="share-links">
 <button type="button" class="moment">Copy a link to this moment<span role="status"></span></button>
 <button type="button" class="send" hidden>Send a link to it<span role="status"></span></button>
-<button type="button" class="embed">Copy the code to embed it<span role="status"></span></button>
+<button type="button" class="embed">Copy the code that embeds it<span role="status"></span></button>
 </div>"""
 FOLLOWS = (
     "A PNG or a film shows the board's lanes, layer and clock, light or dark like the page, on a"

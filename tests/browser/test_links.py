@@ -216,7 +216,7 @@ def test_a_race_that_a_link_starts_is_shared_embedded_and_raced_again_once_it_is
     page.get_by_role("button", name="Copy a link to this moment").click()
     said = page.locator(".share-links span")
     expect(said).to_have_text(["Copied", "", ""])
-    page.get_by_role("button", name="Copy the code to embed it").click()
+    page.get_by_role("button", name="Copy the code that embeds it").click()
     expect(said).to_have_text(["", "", "Copied"])  # the clipboard holds one thing
     key(page, "Escape")
     text = page.evaluate("navigator.clipboard.readText()")
