@@ -1,23 +1,22 @@
 // Elements of the page, and its window.
 
 /**
- * How many pixels of the page's height are seen at once: in a Space's iframe the window can be as
+ * Return the height of the page's visible part, in pixels: in a Space's iframe the window can be as
  * tall as the page.
  */
 export const windowHeight = () => Math.min(innerHeight, screen.height);
 
 /**
- * What the page's address asks for, as a query. A file that is opened from a disk may have it
- * behind a # instead.
+ * Return the query in the page's address. A file opened from disk may have it after a # instead.
  */
 export const addressQuery = () => location.search || location.hash.replace("#", "?");
 
-/** Says on the page that it has opened: its first race, if it has one, is drawn. */
+/** Mark the page as opened: its first race, if it has one, is drawn. */
 export const markOpened = () => void (document.documentElement.dataset.opened = "1");
 
 /**
- * The first element that a selector finds in `root`. Throws where there is none of its kind, by
- * default HTMLElement.
+ * Return the first element in `root` that a selector finds. Throw where there is none of this kind,
+ * by default HTMLElement.
  * @overload @param {ParentNode} root @param {string} selector @returns {HTMLElement}
  */
 /**
@@ -33,23 +32,26 @@ export function query(root, selector, kind = HTMLElement) {
 }
 
 /**
- * The HTML elements in `root` that a selector finds.
+ * Return the HTML elements in `root` that a selector finds.
  * @param {ParentNode} root @param {string} selector
  */
 export const queryAll = (root, selector) =>
   [...root.querySelectorAll(selector)].filter((found) => found instanceof HTMLElement);
 
 /**
- * The nearest element around an event's target that a selector matches.
+ * Return the nearest element around an event's target that a selector matches.
  * @param {Event} event @param {string} selector
  */
 export const closest = ({ target }, selector) =>
   target instanceof Element ? target.closest(selector) : null;
 
-/** A copy of what a template holds. @param {HTMLTemplateElement} template */
+/** Copy a template's content. @param {HTMLTemplateElement} template */
 export const templateCopy = ({ content }) => document.importNode(content, true);
 
-/** A `query` of elements in `root` by their class. @param {ParentNode} root */
+/**
+ * Return a function that finds elements in `root` by their class, as `query` does.
+ * @param {ParentNode} root
+ */
 export function finder(root) {
   /** @overload @param {string} name @returns {HTMLElement} */
   /** @template {Element} E @overload @param {string} name @param {new () => E} kind @returns {E} */
@@ -60,7 +62,7 @@ export function finder(root) {
   return part;
 }
 
-/** The field that the prompt is typed into. */
+/** Return the field that the prompt is typed into. */
 export function promptField() {
   const field = query(document, "#prompt :is(input, textarea)");
   if (field instanceof HTMLInputElement || field instanceof HTMLTextAreaElement) return field;
@@ -68,12 +70,12 @@ export function promptField() {
 }
 
 /**
- * A colour that a style names, for canvases.
+ * Read a colour that a style names, for canvases.
  * @param {CSSStyleDeclaration} style @param {string} name
  */
 export const colourNamed = (style, name) => style.getPropertyValue(`--${name}`).trim();
 
-/** A canvas's pen. @param {HTMLCanvasElement} canvas */
+/** Return a canvas's 2D context. @param {HTMLCanvasElement} canvas */
 export function penOf(canvas) {
   const pen = canvas.getContext("2d");
   if (!pen) throw new Error("this browser draws on no more canvases");
@@ -92,7 +94,7 @@ export function attribute(element, name, value) {
 }
 
 /**
- * Sets a canvas's size, which clears it, if it has another.
+ * Set a canvas's size in pixels, which clears it, if the size differs.
  * @param {HTMLCanvasElement} canvas @param {number} width @param {number} height
  */
 export function sized(canvas, width, height) {
@@ -104,8 +106,8 @@ export function sized(canvas, width, height) {
 }
 
 /**
- * What the browser keeps under a name; "" where it has nothing, or keeps nothing. A browser that
- * keeps nothing may raise an error where its storage is asked for.
+ * Read what the browser keeps under a name; "" where it has nothing, or keeps nothing. A browser
+ * that keeps nothing may throw as soon as its storage is touched.
  * @param {() => Storage} storage @param {string} item
  */
 export function kept(storage, item) {
@@ -117,7 +119,7 @@ export function kept(storage, item) {
 }
 
 /**
- * Keeps a text under a name where the browser does.
+ * Keep a text under a name, where the browser allows it.
  * @param {() => Storage} storage @param {string} item @param {string} text
  */
 export function keep(storage, item, text) {

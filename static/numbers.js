@@ -2,7 +2,7 @@
 
 /** @template T @param {T} value @returns {value is NonNullable<T>} */
 export const isKnown = (value) => value !== null && value !== undefined;
-/** The last of some. @template T @param {readonly T[]} items @returns {T} */
+/** Return the last item. @template T @param {readonly T[]} items @returns {T} */
 export const lastOf = (items) => items[items.length - 1];
 /** @param {number} n */
 export const inTimes = (n) => ["never", "once", "twice"][n] || `${n} times`;
@@ -14,13 +14,13 @@ export const capital = (text) => text[0].toUpperCase() + text.slice(1);
 export const percent = (part, whole) => `${Math.round((100 * part) / whole)}%`;
 /** @param {number} value */
 export const inSeconds = (value) => (value < 10 ? value.toFixed(3) : value.toFixed(2));
-// A cost in milliseconds, with two digits.
+// Write a cost in milliseconds, with two digits.
 /** @param {number} seconds */
 export function inMilliseconds(seconds) {
   const value = 1000 * seconds;
   return value >= 100 ? value.toFixed(0) : String(Number(value.toPrecision(2)));
 }
-// An instant of a clock, and the clock by its name.
+// Write an instant of a clock: whole passes, or seconds.
 /** @param {number} value @param {Clock} clock */
 export const onClock = (value, clock) =>
   clock === "passes" ? Math.floor(value) : inSeconds(value);
@@ -33,7 +33,7 @@ export function ordinal(n) {
   return n + (["th", "st", "nd", "rd"][teen ? 0 : n % 10] || "th");
 }
 
-// A probability with two or three significant digits; 2.3e-5 is 0.000023.
+// Write a probability with two or three significant digits; 2.3e-5 is 0.000023.
 /** @param {number | null | undefined} value */
 export function chance(value) {
   if (!isKnown(value)) return "–";
@@ -46,14 +46,14 @@ export function chance(value) {
 const digitsOf = (share, digits) =>
   share > 0 && share < 0.0001 ? chance(share) : String(Number(share.toPrecision(digits)));
 
-// A shift (TV) as what it does to tokens: so much of the distribution is not the model's.
+// Say what a shift (TV) does to tokens: that share of the distribution is not the model's.
 /** @param {number} shift */
 export const asTokens = (shift) =>
   `as if ${Number((100 * shift).toPrecision(2))} in 100 tokens were not the model's`;
 
 /**
- * Two probabilities whose ratio stands beside them, in as many digits, three at least, as give that
- * ratio as it is shown. A p that a file has as 0, where the ratio is not, is found from that.
+ * Write two probabilities with as many digits (three to five) as their ratio needs to come out as
+ * it is shown beside them. Where a file has p as 0 but not the ratio, compute p from the ratio.
  * @param {number} p @param {number} q @param {number | null} ratio @returns {[string, string]}
  */
 export function dividing(p, q, ratio) {
@@ -65,8 +65,8 @@ export function dividing(p, q, ratio) {
   return [3, 4, 5].map(inDigits).find(agrees) ?? inDigits(3);
 }
 
-// A uniform number against the acceptance probability, with as many digits as tell them apart:
-// "0.31 < 0.74", in one piece.
+// Compare a uniform number with an acceptance probability, with as many digits as tell them apart:
+// "0.31 < 0.74". Its spaces do not break.
 /** @param {number} uniform @param {number} acceptance */
 export function versus(uniform, acceptance) {
   let a = chance(uniform);

@@ -8,7 +8,7 @@ import { typedPrompt } from "./form/typed.js";
 const root = document.documentElement;
 
 /**
- * The form's values once a link has filled it in. Fields that the visitor has changed stay.
+ * Return the form's values with a link's filled in. Fields that the visitor has changed stay.
  * @param {Record<string, unknown>} linked the link's values, by field
  * @param {Record<string, unknown>} initial the form's values at first, by field, in order
  * @param {unknown[]} values the form's values now
@@ -21,8 +21,8 @@ export function filledIn(linked, initial, values) {
   );
 }
 
-// A prompt that was typed and not raced outlives a reload: Gradio reloads a page by itself when its
-// connection comes back.
+// Return the prompt that was typed but not raced, after a reload: Gradio reloads a page by itself
+// when its connection comes back.
 function promptTyped() {
   const [entry] = performance.getEntriesByType("navigation");
   const reloaded = entry instanceof PerformanceNavigationTiming && entry.type === "reload";
@@ -34,7 +34,7 @@ let session = ""; // by which the server knows this page, once it has answered
 /** @type {(opened: Opened) => void} */
 let resolveOpened = () => {};
 
-/** The handlers of Gradio's `load` event, and what page.js waits for. */
+/** The handlers of Gradio's `load` event, and the promise that page.js waits for. */
 window.photoFinish = {
   query: location.search,
   opened: new Promise((resolve) => (resolveOpened = resolve)),
@@ -61,8 +61,8 @@ root.classList.toggle("inside", opensInside(location.search));
 // An embedded board's page shows nothing else.
 root.classList.toggle("embed", new URLSearchParams(location.search).get("embed") === "1");
 
-// All of the page's words are English. Gradio would declare the browser's language, and a screen
-// reader would read them with that language's voice.
+// Declare the page English, as all its words are. Gradio would declare the browser's language, and
+// a screen reader would read them with that language's voice.
 const english = () => root.lang === "en" || (root.lang = "en");
 new MutationObserver(english).observe(root, { attributeFilter: ["lang"] });
 english();

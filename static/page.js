@@ -27,8 +27,8 @@ let voterName = "";
 const RESTING = "#bet, #decided, #seeds, #cost, #whatif, #export";
 
 /**
- * Mounts the board and joins it to the page. All but the last argument is what gradio gives a
- * script of a component.
+ * Mount the board and join it to the page. All but the last argument is what gradio gives to a
+ * component's script.
  * @param {HTMLElement} element @param {PageProps} props @param {typeof trigger} trigger
  * @param {typeof watch} watch @param {string} root the server's address
  */

@@ -1,4 +1,4 @@
-// What a screen reader says of the board: the start, finishes, and the token that has been chosen.
+// Texts for screen readers: a race's start, its finishes, and the token that is chosen.
 
 import { say } from "../dom.js";
 import { cellInWords, countOf, inSeconds } from "../numbers.js";
@@ -7,7 +7,7 @@ import { isOver, lanesOn } from "../trace/replay.js";
 import { STATUSES } from "../trace/layers.js";
 import { betInWords } from "./bet.js";
 
-/** Says that a race has begun. @param {HTMLElement} region @param {Snapshot} snapshot */
+/** Announce that a race has begun. @param {HTMLElement} region @param {Snapshot} snapshot */
 export function announceStart(region, { prompt, lanes }) {
   region.textContent = `The race begins: ${prompt}, ${countOf(lanes.length, "lane", "lanes")}.`;
 }
@@ -15,7 +15,7 @@ export function announceStart(region, { prompt, lanes }) {
 const QUARTERS = ["a quarter", "half", "three quarters"];
 
 /**
- * Says who leads a race that is on, whenever the first lane has another quarter of its tokens.
+ * Announce who leads a live race, each time the first lane completes another quarter of its tokens.
  * @param {HTMLElement} region @param {Raced} state @param {View[]} views
  * @param {(number | null)[]} places of the lanes @param {Set<number | string>} said
  */
@@ -33,8 +33,8 @@ export function announceLeader(region, state, views, places, said) {
 }
 
 /**
- * Says which lanes have ended of those that are shown, and at the race's end how it came out and
- * what came of the bet. What is in `said` has been said and is not said again.
+ * Announce which of the shown lanes have ended. At the race's end, announce its outcome and the
+ * bet's too. Skip what is in `said`, and add to it what is announced.
  * @param {HTMLElement} region @param {Raced} state @param {LaneState[]} states that the lanes show
  * @param {Set<number | string>} said
  */
@@ -65,7 +65,7 @@ export function announceEnds(region, state, states, said) {
 }
 
 /**
- * Says what became of the chosen cell at the instant that a lane shows.
+ * Announce the status of the chosen cell at the instant that a lane shows.
  * @param {HTMLElement} region @param {Lane} lane @param {View} view @param {number} columns
  * @param {number} cell
  */

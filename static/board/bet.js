@@ -1,21 +1,24 @@
-// Bets on lanes, the visitor's and those of all who watch: until when they can be placed, and what
-// came of them once the race is over.
+// Bets on lanes, the visitor's and those of everyone who watches: until when they can be placed,
+// and how they came out once the race is over.
 
 import { finder } from "../dom.js";
 import { countOf, ordinal } from "../numbers.js";
 import { isOn, isOver, placesOf } from "../trace/replay.js";
 import { html, render } from "../vendor/lit-html.js";
 
-/** A bet is on the race as it was run, whatever lanes are hidden. @param {Race} race */
+/**
+ * Give all lanes of a race, hidden or not: a bet is on the race as it was run.
+ * @param {Race} race
+ */
 const allOf = (race) => ({ race, hidden: new Set() });
 
-/** Whether bets can still be placed: no lane is half way. @param {Race} race */
+/** Test whether bets can still be placed: no lane has half of its tokens. @param {Race} race */
 export const isOpen = (race) =>
   isOn(race) && race.lanes.every(({ n, order }) => 2 * n < order.length);
 
 /**
- * How many bets there are, and once the race is over on which lanes and how many were right; ""
- * where nobody bets.
+ * Count the bets in words. Once the race is over, say on which lanes they were and how many were
+ * right. Return "" where nobody bets.
  * @param {Race} race
  */
 export function tallyInWords(race) {
@@ -32,8 +35,8 @@ export function tallyInWords(race) {
 }
 
 /**
- * Buttons by which a visitor who watches a race bets on a lane, shown while that is possible.
- * `place` sends a bet to the server, and returns whether it was taken.
+ * Mount the buttons with which a visitor who watches a race bets on a lane. They show while bets
+ * are open. `place` sends a bet to the server and resolves to whether it was taken.
  * @param {HTMLElement} root @param {Board} board @param {(race: string) => boolean} isWatched
  * @param {(bet: Bet) => Promise<boolean>} place
  */
@@ -63,7 +66,7 @@ export function mountBets(root, board, isWatched, place) {
 }
 
 /**
- * What came of the bet on a race; "" where there is none on it, or nothing yet.
+ * Say how the bet on a race came out; "" before the end, or where there is no bet on it.
  * @param {Race} race @param {Bet | null} bet
  */
 export function betInWords(race, bet) {

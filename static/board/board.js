@@ -25,7 +25,7 @@ import { applyChange, newState, remodel } from "./state.js";
 const MOVES_BY_HAND = ["step", "t", "live", "playing"];
 
 /**
- * The board in `root`. `tours`, if there is one, asks for the races of the tour.
+ * The board in `root`. `tours`, if given, fetches the tour's races.
  * @implements {Board}
  */
 export class MountedBoard {
@@ -71,7 +71,7 @@ export class MountedBoard {
     mountSpeakerLink(this, this.#tour);
   }
 
-  /** Puts a race on the board, or what is new of it. Resolves once the board has drawn it. */
+  /** Put a race, or its newest part, on the board. Resolves once the board has drawn it. */
   show = takeNewest((value) => this.#adopt(value));
 
   /** @param {Change} change */
@@ -87,7 +87,7 @@ export class MountedBoard {
   /** @param {number} lane */
   pictureOf = (lane) => this.#cards[lane].picture.canvas;
 
-  // Takes in a snapshot; what is drawn of it has its pictures already.
+  // Take in a snapshot, once its pictures are painted.
   /** @param {Shown} value */
   async #adopt(value) {
     const previous = this.state.race;
@@ -105,7 +105,7 @@ export class MountedBoard {
     this.#refresh();
   }
 
-  // Lays out the lanes of a race: of another one, or of this one once its cells are known.
+  // Lay out a race's lanes: for another race, or for this one once its cells are known.
   /** @param {Race} race */
   #setOut(race) {
     const { snapshot } = race;
@@ -118,8 +118,8 @@ export class MountedBoard {
     for (const card of this.#cards) this.#resized.observe(card.canvas);
   }
 
-  // Begins at a race's start. A recorded one plays by itself once it is seen, unless the visitor
-  // likes things still.
+  // Begin at a race's start. A recorded race plays by itself once it is in view, unless the visitor
+  // prefers reduced motion.
   /** @param {Race} race */
   #begin(race) {
     const plays = race.snapshot.recorded && !isStill();
@@ -131,8 +131,8 @@ export class MountedBoard {
     if (plays) this.#inView.observe(this.#part("lanes"));
   }
 
-  // Goes to the moment in the page's address, once all of its race has been shown. A file has one
-  // race, which has no link.
+  // Go to the moment in the page's address, once the whole race has been shown. A standalone file
+  // has one race, which has no link.
   #openMoment() {
     const { race } = this.state;
     const moment = this.#moment;
@@ -143,7 +143,8 @@ export class MountedBoard {
     this.go(readMoment(moment, race));
   }
 
-  // The stage's styles come first: what is measured is what will be seen.
+  // Lay the board out. Set the stage's styles first, so that the sizes measured are the sizes
+  // shown.
   #arrange() {
     if (!hasRace(this.state)) return;
     const { present, inside } = this.state;
@@ -164,7 +165,7 @@ export class MountedBoard {
     onFrame(() => this.#move());
   }
 
-  // Moves on to now, and draws where that changes anything.
+  // Advance to now, and draw if that changes anything.
   #move() {
     this.#isScheduled = false;
     if (!hasRace(this.state)) return;
@@ -179,7 +180,7 @@ export class MountedBoard {
     if (this.state.playing || this.#playback.isBehind) this.#schedule();
   }
 
-  // Draws all of the board, or what follows from the instant.
+  // Draw the whole board, or only the parts that follow the instant.
   /** @param {boolean} all */
   #draw(all) {
     if (!hasRace(this.state)) return;
@@ -198,9 +199,9 @@ export class MountedBoard {
 }
 
 /**
- * An observer that calls `act` when half of an element, or so much of it as fills a quarter of the
- * window, has come into view. A quarter of the window can be any share of the element: the observer
- * is told of every half of a percent.
+ * Observe an element, and call `act` when half of it has come into view, or enough of it to fill a
+ * quarter of the window. A quarter of the window can be any share of the element, so the thresholds
+ * are half a percent apart.
  * @param {() => void} act
  */
 function viewObserver(act) {

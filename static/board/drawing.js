@@ -1,6 +1,6 @@
-// Draws the board as its state is. Most frames only move the instant, and leave alone what does not
-// follow from it: a race that is on needs the processors. Its pictures move with every frame, its
-// figures only as often as one can read them.
+// Draws the board from its state. Most frames only move the instant and redraw only what follows
+// it, since a live race needs the processors. Pictures move with every frame, figures only as often
+// as one can read them.
 
 import { colourNamed, finder } from "../dom.js";
 import { drawBars } from "../lanes/bars.js";
@@ -27,7 +27,7 @@ const STANDING = 1000; // milliseconds that a lane's place among running ones st
 const MARKED = 0.06; // seconds to a lane's next step, at least, for its latest to be marked
 
 /**
- * What draws the board, its controls and its panel of the modelled clock.
+ * Return the functions that draw the board, its controls and its panel of the modelled clock.
  * @param {HTMLElement} board @param {(change: Change) => void} go
  * @param {{ drawControls(length: number, all: boolean): void, drawModelled(): void }} parts
  */
@@ -47,8 +47,8 @@ export function bindDrawing(board, go, { drawControls, drawModelled }) {
   let colours = { ink: "", card: "", rule: "", signal: "" };
 
   /**
-   * Begins a new race. What has ended by now is no news and is not said, unless the visitor has
-   * just pressed Race for it; the end of a recording that plays is news.
+   * Begin a new race. Lanes that have already ended are not announced, unless the visitor has just
+   * pressed Race. The end of a recording that plays is announced.
    * @param {Race} race @param {boolean} playing @param {boolean} pressed
    */
   function begin({ snapshot, lanes }, playing, pressed) {
@@ -59,8 +59,8 @@ export function bindDrawing(board, go, { drawControls, drawModelled }) {
   }
 
   /**
-   * Draws all of the board, or what follows from the instant. Returns whether the board's listeners
-   * are to be called.
+   * Draw the whole board, or only the parts that follow the instant. Return whether to call the
+   * board's listeners.
    * @param {Raced} state @param {Frame} frame
    */
   function draw(state, { cards, swatches, length, rate, all }) {
@@ -115,7 +115,7 @@ export function bindDrawing(board, go, { drawControls, drawModelled }) {
     return more;
   }
 
-  // Draws and says what there is of the chosen cell, as of the steps that are shown.
+  // Draw and announce the chosen cell, as of the steps that are shown.
   /** @param {Raced} state @param {number[]} steps @param {View[]} views @param {Card[]} cards */
   function drawCell(state, steps, views, cards) {
     const { race, cell } = state;
@@ -130,7 +130,7 @@ export function bindDrawing(board, go, { drawControls, drawModelled }) {
     drawPeek(part("peek"), part("pace"), pointed, steps);
   }
 
-  // Scrolls the picture of a cell that has just been pinned out from under the panel.
+  // Scroll the picture of a cell that has just been pinned out from under the panel.
   /** @param {Chosen | null} pinned @param {Card[]} cards */
   function uncover(pinned, cards) {
     if (pinned === uncovered) return;
@@ -146,8 +146,8 @@ export function bindDrawing(board, go, { drawControls, drawModelled }) {
 }
 
 /**
- * Which lanes mark what their latest step did. Marks are drawn while the board moves, on lanes
- * between whose steps there is time to see them.
+ * Return for each lane whether to mark what its latest step did. Lanes are marked while the board
+ * moves, if there is time to see the marks between two steps.
  * @param {Raced} state @param {number[]} steps
  * @param {number} rate seconds of the clock that go by in one second
  */
@@ -158,7 +158,7 @@ function markedLanes({ race, clock, t }, steps, rate) {
 }
 
 /**
- * The colours that canvases are drawn in, which follow the page's theme.
+ * Read the colours for the canvases from the page's theme.
  * @param {HTMLElement} board
  */
 function coloursOf(board) {

@@ -18,13 +18,13 @@ const APART = {
   over: "Each lane ran on its own device, all at once.",
 };
 
-/** How a live race keeps time. @param {Snapshot} snapshot */
+/** Say how a live race keeps time. @param {Snapshot} snapshot */
 function howLanesRun({ apart, state }) {
   if (state === "racing") return apart ? APART.racing : SLOWER;
   return apart ? APART.over : "";
 }
 
-/** How much of a picture is filled in, and in which order. @param {Race} race */
+/** Say how many tokens of a picture are filled in, and in which order. @param {Race} race */
 function fillingInWords({ snapshot: { infilling }, lanes: [lane] }) {
   if (!infilling) return "";
   return `, ${lane.total} filled in${infilling.order === "raster" ? " row by row" : ""}`;
@@ -39,7 +39,7 @@ function endInWords(state, how) {
 }
 
 /**
- * The race's facts and its outcome above the lanes, and the board's state as its attributes.
+ * Draw the race's facts and its outcome above the lanes, and set the board's state as attributes.
  * @param {HTMLElement} board @param {Raced} state
  */
 export function drawHead(board, state) {

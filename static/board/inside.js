@@ -1,5 +1,5 @@
-// Whether a page shows all controls, or its first screen: three lanes large, and a bar for each.
-// The browser remembers what its visitor chose.
+// The choice between a page with all controls and its first screen, which has three large lanes and
+// a bar for each lane. The browser remembers what its visitor chose.
 
 import { keep, kept } from "../dom.js";
 

@@ -1,10 +1,10 @@
-// What the board takes in. A snapshot's images are decoded before anything of it is shown.
+// The board's intake. A snapshot's images are decoded before any part of it is shown.
 
 import { Picture, decodeImage, paintAll } from "../lanes/picture.js";
 import { picturesOf } from "../trace/updates.js";
 
 /**
- * Calls `act` in the next frame; a page that is hidden has no frames, and waits 50 ms.
+ * Call `act` in the next frame, or after 50 ms on a hidden page, which has no frames.
  * @param {FrameRequestCallback} act
  */
 export function onFrame(act) {
@@ -13,9 +13,9 @@ export function onFrame(act) {
 }
 
 /**
- * Calls `adopt` with the newest snapshot, once a frame at most, and leaves out snapshots that a
- * newer one has overtaken by then. Each call's promise resolves in the frame after its snapshot, or
- * the newer one, was adopted.
+ * Return a function that calls `adopt` with the newest snapshot, at most once a frame, and skips
+ * those that a newer one has overtaken. Each call's promise resolves in the frame after its
+ * snapshot, or a newer one, was adopted.
  * @param {(value: Shown) => Promise<void>} adopt
  */
 export function takeNewest(adopt) {
@@ -63,8 +63,8 @@ export class Pictures {
   #painted = 0;
 
   /**
-   * Paints what has come of a race since its snapshot before. Where one of its lanes begins later
-   * than others, the race is set out anew, on the same pictures.
+   * Paint what a race has added since its last snapshot. Where one lane begins later than others,
+   * the race is set out anew, on the same pictures.
    * @param {Shown} value
    */
   async paint(value) {

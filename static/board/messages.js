@@ -10,8 +10,9 @@ const WRONG =
   'is one, "seconds" or "passes".';
 
 /**
- * The change that a message asks of the board, empty where it asks how the board stands. Null where
- * the message is not for the board; throws a RangeError where it is, and is wrong.
+ * Read the change that a message asks of the board: an empty one where it asks for the state, null
+ * where the message is not for the board. Throw a RangeError where it is for the board but
+ * malformed.
  * @param {unknown} data @returns {Change | null}
  */
 export function readMessage(data) {
@@ -29,7 +30,7 @@ export function readMessage(data) {
 }
 
 /**
- * How the board stands, of its lanes those that are shown.
+ * Return the message that describes the board's state, with the lanes that are shown.
  * @param {Raced} state
  */
 export function stateMessage(state) {
@@ -58,9 +59,9 @@ export function stateMessage(state) {
 }
 
 /**
- * Plays the board as the page around its frame says, and answers that page alone. It hears once
- * that a race is on the board; what it asked for earlier is done then. Once it has asked for
- * something, it hears of every change.
+ * Obey the messages of the page around this frame, and answer that page alone. It hears once that a
+ * race is on the board, and whatever it asked for earlier is done then. After its first request it
+ * hears of every change.
  * @param {Board} board
  */
 export function answerMessages({ state, go, onChange }) {

@@ -5,15 +5,19 @@ import { picturesOf } from "../trace/updates.js";
 const TWO_MACHINES = "A and B ran on different machines: compare their passes, not their seconds.";
 const LANES = 4; // lanes of each race: on a stage eight stand in two rows, and each has a key
 
-/** Whether a race on the board is two: no other id has this sign. @param {Snapshot} race */
+/**
+ * Test whether a snapshot is of two races: no single race's id contains a "+".
+ * @param {Snapshot} race
+ */
 export const isPair = ({ id = "" }) => id.includes("+");
 
 /** @param {LaneSnapshot} lane */
 const isFinished = ({ state }) => state === "finished";
 
 /**
- * Why two races cannot share a board; "" if they can: the same model's pictures of one grid, of
- * which each has a lane that finished. Those of two machines compare by passes alone.
+ * Say why two races cannot share a board; "" if they can. Both must draw the same cells of one grid
+ * with the same model, and have a finished lane each. Races of two machines compare by passes
+ * alone.
  * @param {Snapshot} a @param {Snapshot} b
  */
 export function whyApart(a, b) {
@@ -27,8 +31,8 @@ export function whyApart(a, b) {
 }
 
 /**
- * Two races as one, A and B. Of each it has the finished lanes with these titles, or else those
- * that come first, LANES at most. A verdict is each race's own, so that the pair has none.
+ * Combine two races, A and B, into one. From each take at most LANES finished lanes: those with
+ * these titles, or else the first. The pair has no verdict.
  * @param {Snapshot} a @param {Snapshot} b @param {string[]} titles @returns {Shown}
  */
 export function pairOf(a, b, titles) {

@@ -1,6 +1,5 @@
-// How the board moves through time. It follows a race that is on, or it plays a race again. It
-// changes the instant of the board's state (`t`, `live` and `playing`) and its `speed`.
-// It draws nothing.
+// Moves the board through time: it follows a live race, or plays a race again. It changes the
+// instant of the board's state (`t`, `live` and `playing`) and its `speed`, and draws nothing.
 
 import { watchable } from "../controls/instants.js";
 import { LiveClock, knownUntil } from "../trace/live_clock.js";
@@ -11,7 +10,7 @@ const LONGEST = 0.25; // seconds that a replay goes on in one frame, however lon
 // half the work of sixty.
 const SHORTEST = 0.03;
 
-/** Whether the visitor has asked for no motion. */
+/** Test whether the visitor prefers reduced motion. */
 export const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 export class Playback {
@@ -27,25 +26,25 @@ export class Playback {
     this.#state = state;
   }
 
-  /** Whether a race is followed and has steps that are still to be shown. */
+  /** True while a followed race has steps that are still to be shown. */
   get isBehind() {
     return this.#state.live && this.#followed.isBehind;
   }
 
-  /** How long the race is so far, on the board's clock. */
+  /** The race's length so far, on the board's clock. */
   get length() {
     const { race, clock } = this.#state;
     return race ? lengthOf(race, clock) : 0;
   }
 
-  /** The newest instant of which all is known, on the board's clock. */
+  /** The newest instant up to which everything is known, on the board's clock. */
   get newest() {
     const { race, clock } = this.#state;
     if (!race) return 0;
     return isOver(race) ? this.length : instantAt(race, clock, this.#followed.head);
   }
 
-  /** How much of the board's clock goes by in one second; 0 while nothing moves. */
+  /** How far the board's clock moves in one second; 0 while nothing moves. */
   get rate() {
     const { playing, speed, clock } = this.#state;
     if (playing) return speed * this.#pace();
@@ -55,8 +54,8 @@ export class Playback {
   }
 
   /**
-   * Puts what has been sent of a race on the board. The race counts as one that is on until its
-   * last step has been shown.
+   * Put the part of a race that has been sent so far on the board. The race counts as live until
+   * its last step has been shown.
    * @param {Race} race @param {boolean} fresh whether it is another race than before
    */
   follow(race, fresh) {
@@ -70,8 +69,8 @@ export class Playback {
     this.#show(race, fresh);
   }
 
-  // Once a race is over it is played again at a speed at which it can be watched, unless another
-  // one has been chosen.
+  // Show a race. Once it is over, lower the replay's speed so that it can be watched, unless the
+  // visitor has chosen another one.
   /** @param {Race} race @param {boolean} fresh */
   #show(race, fresh) {
     const before = this.#state.race;
@@ -81,7 +80,7 @@ export class Playback {
   }
 
   /**
-   * Stands at the start of a race that plays by itself, or follows one that does not.
+   * Stand at the start of a race that plays by itself, or follow one that does not.
    * @param {boolean} plays
    */
   begin(plays) {
@@ -92,7 +91,7 @@ export class Playback {
     this.settle();
   }
 
-  /** Goes to the newest instant at once, and follows the race from there. */
+  /** Jump to the newest instant, and follow the race from there. */
   catchUp() {
     this.#state.live = true;
     this.#state.playing = false;
@@ -101,7 +100,7 @@ export class Playback {
   }
 
   /**
-   * Goes to an instant of the board's clock; at the newest one the race is followed.
+   * Move to an instant of the board's clock. At the newest one, follow the race.
    * @param {number} t
    */
   moveTo(t) {
@@ -112,8 +111,8 @@ export class Playback {
   }
 
   /**
-   * Plays the race, from its start if it stands at its finish, or pauses. A race that is on goes on
-   * while the board is paused.
+   * Play the race, from the start if it stands at its finish, or pause. A live race goes on while
+   * the board is paused.
    * @param {boolean} playing
    */
   play(playing) {
@@ -129,7 +128,7 @@ export class Playback {
   }
 
   /**
-   * Moves the instant on to now. Returns whether a frame is to be drawn: the frames of a replay are
+   * Advance the instant to now. Return whether to draw a frame: a replay's frames are at least
    * SHORTEST apart.
    */
   advance() {
@@ -144,10 +143,7 @@ export class Playback {
     return true;
   }
 
-  /**
-   * Ends a race that is over and of which every step has been shown. Returns whether it has just
-   * done so.
-   */
+  /** End a race that is over once every step has been shown. Return whether it has just ended. */
   end() {
     const { race } = this.#state;
     if (!race || !this.#ending || this.isBehind) return false;
@@ -156,7 +152,10 @@ export class Playback {
     return true;
   }
 
-  /** Sets the instant of a race that is followed: on every clock all lanes stand at one instant. */
+  /**
+   * Set the instant of a followed race from its seconds: all lanes stand at the same instant on
+   * every clock.
+   */
   settle() {
     const { race, clock, live } = this.#state;
     if (!race || !live) return;
@@ -164,8 +163,8 @@ export class Playback {
   }
 
   /**
-   * How long the scrubber is on the clock. It is as long as a race that is over; while the race is
-   * on, so long that the lane that is furthest has as large a share of its tokens behind it.
+   * Return the scrubber's length on the clock. For a race that is over, that is the race's length.
+   * For a live race, the scrubber's filled share equals the furthest lane's share of its tokens.
    * @param {Raced} state
    */
   scale({ race, clock, t, live }) {
@@ -178,7 +177,8 @@ export class Playback {
     return now / (Math.max(...shares) || 1);
   }
 
-  // A replay takes as long by passes as it does by seconds.
+  // Return how much of the clock goes by in one second at speed 1: by passes a replay takes as long
+  // as by seconds.
   #pace() {
     const { race, clock } = this.#state;
     if (clock !== "passes" || !race) return 1;

@@ -14,8 +14,8 @@ const BESIDE = "Show it beside the race on the board: of each race the lanes sho
 const NOT_SHOWN = "Show it first";
 
 /**
- * Keeps the races that are over on the board, and lists them and the recordings where its button or
- * the key e is pressed.
+ * Keep the finished races of this window, and open a list of them and of the recordings with the
+ * button or the key e.
  * @param {HTMLElement} root @param {Board} board @param {Listed[]} recordings
  * @param {{ give(race: Shown): unknown, ask(asked: { race: string }): unknown }} source
  */
@@ -145,7 +145,7 @@ export function mountRacesList(root, board, recordings, source) {
   });
 }
 
-/** The races that the list had before the page was loaded again. @returns {Listed[]} */
+/** Recall the races that the list had before the page was reloaded. @returns {Listed[]} */
 function recalled() {
   try {
     const found = JSON.parse(kept(() => sessionStorage, KEPT_RACES));

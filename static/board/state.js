@@ -5,7 +5,7 @@ import { isPhone } from "../stage/stage.js";
 import { fitCosts, modelLanes, presetsOf } from "../trace/modelled_clock.js";
 import { clockAt, hasRace } from "../trace/replay.js";
 
-/** The state of a board that no race has come to yet. @returns {State} */
+/** Return the state of a board without a race. @returns {State} */
 export function newState() {
   return {
     race: null,
@@ -31,8 +31,8 @@ export function newState() {
 }
 
 /**
- * Sets the modelled clock of a race's lanes. A machine that has a name keeps the costs that the
- * race gives it; `costs` without a name are taken as they are.
+ * Set the modelled clock of a race's lanes. A named machine gets the costs that fit this race.
+ * `costs` without a name, in seconds, are taken as they are.
  * @param {State} state @param {Lane[]} lanes @param {State["costs"]} costs
  */
 export function remodel(state, lanes, costs) {
@@ -43,7 +43,7 @@ export function remodel(state, lanes, costs) {
 }
 
 /**
- * Applies a change to the state. Returns whether the lanes have to be laid out again.
+ * Apply a change to the state. Return whether to lay the lanes out again.
  * @param {State} state @param {Playback} playback that moves its instant
  * @param {Change} change
  */
@@ -75,7 +75,8 @@ export function applyChange(state, playback, change) {
 }
 
 /**
- * Gives the modelled machine other costs. On its clock the instant keeps its share of the race.
+ * Change the modelled machine's costs. On the modelled clock the instant keeps its share of the
+ * race.
  * @param {Raced} state @param {Playback} playback @param {State["costs"]} costs
  */
 function changeCosts(state, playback, costs) {

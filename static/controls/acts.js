@@ -46,7 +46,8 @@ export function actsOf(root, { state, go }) {
       const alone = !state.hidden.has(i) && state.hidden.size === others.length;
       go({ hidden: new Set(alone ? [] : others), front: i });
     },
-    // The page's own buttons are pressed: what is raced, and whether it may, stands in its form.
+    // Press the form's own Race or Stop button: the form holds the settings, and knows whether a
+    // race may start.
     again() {
       const detail = state.race && isOn(state.race) ? "stop" : "race";
       document.dispatchEvent(new CustomEvent("photo-finish-press", { detail }));
@@ -74,7 +75,8 @@ export function actsOf(root, { state, go }) {
 }
 
 /**
- * The stage, which fills the screen where the browser lets it, and the window that may end that.
+ * Return the acts of the stage, which fills the screen where the browser allows it, and of the
+ * speaker's window, which may end that.
  * @param {HTMLElement} root @param {Pick<Board, "state" | "go">} board
  */
 function fullScreen(root, { state, go }) {

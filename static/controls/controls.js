@@ -1,4 +1,4 @@
-// The controls of the board: what they are wired to, and how they are drawn as the state is.
+// The controls of the board: their wiring, and how the state is drawn in them.
 
 import { attribute, closest, finder, queryAll } from "../dom.js";
 import { clockName, onClock } from "../numbers.js";
@@ -14,7 +14,7 @@ import { bindCanvas } from "./pointing.js";
 import { bindBar, stopAt } from "./toolbar.js";
 
 /**
- * Wires the controls of the board to `go`. Returns what draws them as the state is.
+ * Wire the board's controls to `go`. Return the functions that draw them.
  * @param {HTMLElement} root @param {Board} board
  */
 export function bindControls(root, board) {
@@ -27,7 +27,7 @@ export function bindControls(root, board) {
   bindKeys(board, scrub, acts);
   const drawFlags = bindFlags(part("flags"), state, () => go({}));
 
-  /** The lanes' own controls, once for every race. @param {Card[]} cards */
+  /** Bind the controls of the lanes, once for each race. @param {Card[]} cards */
   function bindLanes(cards) {
     if (!state.race) return;
     const { lanes } = state.race;
@@ -41,7 +41,7 @@ export function bindControls(root, board) {
   }
 
   /**
-   * Draws all controls, or those that follow the instant.
+   * Draw all controls, or only those that follow the instant.
    * @param {number} length of the scrubber, on the clock @param {boolean} all
    */
   function drawControls(length, all) {
@@ -63,7 +63,7 @@ export function bindControls(root, board) {
 }
 
 /**
- * Wires the buttons and the scrubber.
+ * Wire the buttons and the scrubber.
  * @param {Finder} part @param {Board} board @param {Acts} acts
  */
 function bindButtons(part, { go }, acts) {
@@ -93,8 +93,8 @@ function bindButtons(part, { go }, acts) {
 }
 
 /**
- * Wires what is chosen from several: layers, clocks, lanes, speeds. Returns what lists a race's
- * lanes in them, and what draws them as the state is.
+ * Wire the choices of layer, clock, lanes and speed. Return a function that lists a race's lanes in
+ * them, and one that draws them.
  * @param {Finder} part @param {Board} board
  */
 function bindChoices(part, { state, go }) {

@@ -1,4 +1,4 @@
-// The flags over the scrubber: where the lanes that have finished did so.
+// The flags over the scrubber, which mark where the lanes finished.
 
 import { finishers, clockOf } from "../trace/replay.js";
 import { html, render } from "../vendor/lit-html.js";
@@ -7,8 +7,8 @@ const FLAG = 16; // pixels, the width of a flag, and on the stage by its type:
 const FLAG_EMS = 1.15;
 
 /**
- * The left ends of flags, in pixels and ascending, as near to where they belong as they can be
- * without one flag covering another.
+ * Return the left ends of flags, in pixels and ascending, as near to their places as they can be
+ * without covering one another.
  * @param {number[]} ends where they belong @param {number} width of the scrubber
  * @param {number} flag the width of one
  */
@@ -24,8 +24,8 @@ export function sideBySide(ends, width, flag = FLAG) {
 }
 
 /**
- * Returns a function that draws the flags of the finished lanes over the scrubber. Lanes that are
- * hidden have none. `redraw` is called when the scrubber gets wider or narrower.
+ * Return a function that draws the finished lanes' flags over the scrubber, without those of hidden
+ * lanes. Call `redraw` when the scrubber changes its width.
  * @param {HTMLElement} panel @param {State} state @param {() => void} redraw
  */
 export function bindFlags(panel, state, redraw) {

@@ -14,7 +14,7 @@ import {
 export const SPEEDS = [0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8];
 const SEEN = 8; // seconds that a recording is to last, roughly
 
-/** The speed at which a recording lasts about eight seconds. @param {number} seconds */
+/** Return the speed at which a recording lasts about eight seconds. @param {number} seconds */
 export function watchable(seconds) {
   /** @param {number} speed */
   const off = (speed) => Math.abs(Math.log(seconds / speed / SEEN));
@@ -22,8 +22,8 @@ export function watchable(seconds) {
 }
 
 /**
- * The instant that a step on (or back) leads to: of one lane, or of all lanes that are shown; by
- * passes all move to the next.
+ * Return the instant that a step forward or back leads to: the next step of one lane, or of any
+ * shown lane. By passes, all lanes move one pass.
  * @param {Raced} state @param {boolean} back
  */
 export function stepTarget(state, back) {
@@ -36,8 +36,8 @@ export function stepTarget(state, back) {
 }
 
 /**
- * The instant of the next (or previous) finish. Where there is none, it is the end (or the start)
- * of the race so far.
+ * Return the instant of the next or previous finish. Without one, return the end or the start of
+ * the race so far.
  * @param {Raced} state @param {boolean} back
  */
 export function finishTarget(state, back) {
@@ -48,11 +48,11 @@ export function finishTarget(state, back) {
   return times.find((time) => time > t) ?? lengthOf(race, clock);
 }
 
-/** Whether the end of a race that is over is shown. @param {Raced} state */
+/** Test whether the end of a race that is over is shown. @param {Raced} state */
 export const isAtEnd = ({ race, clock, t }) => isOver(race) && t >= lengthOf(race, clock);
 
 /**
- * The lane whose step an instant is, and how many steps it has made by then. The lane is the one
+ * Return a lane, and the number of steps that it has made at the board's instant: the lane that is
  * pointed at, or else the slowest.
  * @param {Raced} state
  */
@@ -64,8 +64,8 @@ export function stepOf(state) {
 }
 
 /**
- * The same instant on another clock: the end of a race that is over is its end, and before it
- * one lane has made as many steps.
+ * Return the same instant on another clock. The end of a race that is over maps to its end. Any
+ * earlier instant maps to the one at which `stepOf`'s lane has made as many steps.
  * @param {Raced} state @param {Clock} other
  */
 export function sameInstant(state, other) {
@@ -74,6 +74,6 @@ export function sameInstant(state, other) {
   return clockAt(state.race.lanes[lane], other, step);
 }
 
-/** Whether the board moves through time. @param {State} state */
+/** Test whether the board moves through time. @param {State} state */
 export const isMoving = ({ playing, live, race }) =>
   playing || (live && race?.snapshot.state === "racing");

@@ -10,7 +10,8 @@ const OUTCOMES = {
   saved: wasSaved,
 };
 
-// All rows of the lanes to look in: that of the pinned token, else all that are shown.
+// Return all rows of the pinned token's lane, or else of all shown lanes, each with its lane's
+// index.
 /** @param {Raced} state */
 function rowsShown(state) {
   const { race, cell } = state;
@@ -30,8 +31,8 @@ const changeToRow = (found) =>
     : null;
 
 /**
- * The change that leads to the next (or, with `back`, the latest earlier) step in which a draft was
- * rejected or saved, and chooses that token; null where there is none.
+ * Return the change that leads to the next step in which a draft was rejected or saved, and pins
+ * that token; with `back`, to the latest earlier one. Return null where there is none.
  * @param {Raced} state @param {keyof typeof OUTCOMES} outcome @returns {Change | null}
  */
 export function outcomeTarget(state, outcome, back = false) {
@@ -48,9 +49,9 @@ export function outcomeTarget(state, outcome, back = false) {
 }
 
 /**
- * The change that leads to the test of a draft whose distribution was furthest from the model's,
- * and chooses its token; null where none was tested. A fresh guess, which is far from any model, is
- * left out.
+ * Return the change that leads to the draft whose tested distribution was furthest (in TV) from the
+ * model's, and pins its token; null where none was tested. Fresh guesses, which are far from any
+ * model, are left out.
  * @param {Raced} state
  */
 export function largestTv(state) {

@@ -10,8 +10,8 @@ const STORE = "photo-finish-keys"; // kept as "off" where letters, digits and si
 
 const SCROLLING = /^(Arrow|Page|Home|End)|^ $/;
 
-// Whether a key belongs to what has the focus: a field, a table that it scrolls, or a button that
-// it would press. The scrubber's arrows are the board's.
+// Test whether a key belongs to the element in focus: a field, a table that it scrolls, or a button
+// that it would press. The scrubber leaves its arrows to the board.
 /** @param {KeyboardEvent} event @param {Element} scrub */
 export function isTyped(event, scrub) {
   const target = closest(event, "input, textarea, select, [contenteditable], dialog");
@@ -22,14 +22,15 @@ export function isTyped(event, scrub) {
   return Boolean(pressed) && [" ", "Enter"].includes(event.key);
 }
 
-// Whether letters, digits and signs are keys. Visitors who speak to a machine may not want that.
+// Test whether letters, digits and signs act as keys. Visitors who speak to their computer may turn
+// them off.
 const charactersAct = () => kept(() => localStorage, STORE) !== "off";
 
 /** @param {boolean} on */
 const setCharacters = (on) => keep(() => localStorage, STORE, on ? "on" : "off");
 
 /**
- * Whether a key is the browser's, a field's (but not the scrubber's), or one of those that the
+ * Test whether a key is the browser's, or a field's (other than the scrubber's), or one that the
  * visitor has turned off.
  * @param {KeyboardEvent} event
  */
@@ -40,12 +41,12 @@ export function isResting(event) {
   return event.defaultPrevented || (character && !charactersAct());
 }
 
-/** Whether a dialog or a menu lies over the page: keys are for it then. */
+/** Test whether a dialog or a menu lies over the page: keys are for it then. */
 export const isCovered = () =>
   document.querySelector("dialog[open], [popover=auto]:popover-open") !== null;
 
 /**
- * Has the keys do what the board's controls do.
+ * Bind the keys to the acts of the board's controls.
  * @param {Board} board @param {HTMLInputElement} scrub @param {Acts} acts
  */
 export function bindKeys({ state, go }, scrub, acts) {
@@ -110,7 +111,7 @@ export function bindKeys({ state, go }, scrub, acts) {
 }
 
 /**
- * Opens the help, or closes it. A modal dialog keeps the focus, and gives it back.
+ * Open the help, or close it. A modal dialog keeps the focus, and gives it back.
  * @param {HTMLElement} root
  */
 export function toggleHelp(root) {
@@ -137,7 +138,7 @@ export function toggleHelp(root) {
   dialog.showModal();
 }
 
-// What the board says to those who point at something, as rows of the help for all others.
+// Add the canvases' pointer hints to the help as rows, for those who cannot point.
 /** @param {HTMLElement} root */
 function shownWords(root) {
   const pointed = ".lane .badge[title], .lane dl [title], .results th[title]";

@@ -1,5 +1,5 @@
-// A race, and a moment of it, as a link: its settings' query (which the page sends with it), its
-// id, and what of it is on the board.
+// A race, and a moment of it, as a link: its settings as a query (which the page sends with it),
+// its id, and the board's state.
 
 import { LAYERS } from "../trace/layers.js";
 import { fitCosts, presetsOf } from "../trace/modelled_clock.js";
@@ -17,7 +17,7 @@ const isRecorded = ({ link = "" }) => link.startsWith("?recorded=");
 const withId = ({ link, id }) => `${link ? `${link}&` : "?"}race=${id}`;
 
 /**
- * The query of the page while a race is on the board: it brings the race back, or its settings.
+ * Return the page's query while a race is on the board: it brings back the race, or its settings.
  * @param {Snapshot} snapshot @param {string} before the query of the page until then
  */
 export function addressOf(snapshot, before) {
@@ -27,10 +27,10 @@ export function addressOf(snapshot, before) {
 }
 
 /**
- * The query of a link to what is on the board. The end of a race that is over is `t=end`. Another
- * instant is given on the board's clock, in all its digits, since a step may be at any of them; the
- * modelled clock's machine is `costs`. A race that is no longer kept is run again, in other
- * seconds: `pass` says what these were, as a lane and its passes.
+ * Return the query of a link to the board's present moment. The end of a race that is over is
+ * `t=end`. Any other instant is given on the board's clock in all its digits, since a step may be
+ * at any of them. The modelled clock's machine is `costs`. A race that is no longer kept is run
+ * again and takes other seconds, so `pass` gives a lane and its passes.
  * @param {Raced} state
  */
 export function writeMoment(state) {
@@ -54,15 +54,15 @@ export function writeMoment(state) {
 }
 
 /**
- * The modelled clock's machine: its name, or a, b and d in seconds. The costs of a name are fitted
- * to the race, and change while the race goes on.
+ * Write the modelled clock's machine: its name, or a, b and d in seconds. A named machine's costs
+ * are fitted to the race, and change until it is over.
  * @param {State["costs"]} costs @param {boolean} over
  */
 const writeCosts = ({ preset, pass, row, drafter }, over) =>
   (over && preset) || [pass, row, drafter].join();
 
 /**
- * Costs as `writeCosts` writes them; null where they are of no machine.
+ * Read costs that `writeCosts` wrote; null where they describe no machine.
  * @param {string} text @param {Lane[]} lanes @returns {State["costs"] | null}
  */
 function readCosts(text, lanes) {
@@ -75,8 +75,8 @@ function readCosts(text, lanes) {
 }
 
 /**
- * Whether the address of a page is about this race. An embedded board whose address names no race
- * is about the one that it opens on.
+ * Test whether a page's address is about this race. An embedded board whose address names no race
+ * opens on its own, so that is taken as this one.
  * @param {string} link @param {string} asked
  */
 export function isLinked(link, asked) {
@@ -87,7 +87,7 @@ export function isLinked(link, asked) {
 }
 
 /**
- * What a page's query says of the board. What this race cannot show is left out.
+ * Read the change that a page's query asks of the board. Leave out what this race cannot show.
  * @param {string} asked @param {Race} race
  * @returns {Change}
  */

@@ -9,7 +9,7 @@ export const MOVES = {
 };
 
 /**
- * The cell that a move leads to; at the grid's edge it stays.
+ * Return the cell that a move leads to. At the grid's edge it stays.
  * @param {{ lane: number, cell: number }} from @param {[number, number]} move
  * @param {[number, number]} grid
  */

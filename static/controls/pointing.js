@@ -1,5 +1,5 @@
-// Pointing at a cell previews it, and a click pins it or lets it go. On a lane that has the focus
-// Enter pins the cell that was chosen in another one, or else the first.
+// Wire a canvas: pointing at a cell previews it, and a click pins or unpins it. On a lane in focus,
+// Enter pins the cell that was chosen in another lane, or else the first.
 /** @param {HTMLCanvasElement} canvas @param {number} lane @param {Board} board */
 export function bindCanvas(canvas, lane, { state, go }) {
   /** @param {MouseEvent} event */

@@ -1,5 +1,5 @@
-// The prompt, asked for where the form is out of sight: on the stage. What the hall proposed is
-// there to be picked.
+// Asks for the prompt where the form is out of sight: on the stage. The hall's proposals can be
+// picked there.
 
 import { promptField, query, queryAll, say, templateCopy } from "../dom.js";
 import { html, render } from "../vendor/lit-html.js";
@@ -7,8 +7,8 @@ import { html, render } from "../vendor/lit-html.js";
 const BEGINS = 15_000; // ms in which a race begins, or waits for others
 
 /**
- * Goes to the form's prompt; on the stage, which hides the form, it asks for one in a dialog and
- * races it. A board without a form has no prompt, an embedded one neither.
+ * Go to the form's prompt. On the stage, which hides the form, ask for one in a dialog and race it.
+ * Do nothing on a board without a form, or on an embedded one.
  * @param {HTMLElement} root @param {Pick<State, "present" | "hall">} state
  */
 export function askForPrompt(root, state) {
@@ -21,7 +21,7 @@ export function askForPrompt(root, state) {
   const asked = query(dialog, "input", HTMLInputElement);
   const before = field.value;
   let raced = false;
-  /** The form has what is typed here, and says how its model reads it. @param {string} prompt */
+  /** Type a prompt into the form, which says how its model reads it. @param {string} prompt */
   const tell = (prompt) => {
     field.value = prompt;
     field.dispatchEvent(new Event("input", { bubbles: true }));
@@ -76,7 +76,7 @@ export function askForPrompt(root, state) {
 const sayPicked = (number) =>
   document.dispatchEvent(new CustomEvent("photo-finish-picked", { detail: number }));
 
-/** Acts once the race that was asked for begins, if it does. @param {() => void} act */
+/** Call `act` once the requested race begins, if it does. @param {() => void} act */
 const onceRaced = (act) =>
   document.addEventListener("photo-finish-start", act, {
     once: true,
@@ -84,7 +84,7 @@ const onceRaced = (act) =>
   });
 
 /**
- * Acts once nothing fills the screen any more: until then nothing else takes the focus.
+ * Call `act` once nothing fills the screen: until then nothing else can take the focus.
  * @param {() => void} act
  */
 function onceWindowed(act) {

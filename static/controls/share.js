@@ -8,8 +8,8 @@ import { hasRace } from "../trace/replay.js";
 import { writeMoment } from "./moment.js";
 
 /**
- * Has the button open the menu over all of the page, the stage too, and the menu's buttons hand out
- * links. A race that has no link has files alone.
+ * Make the button open the Share menu over the whole page, the stage included, and bind the menu's
+ * links. A race that has no link offers files alone.
  * @param {HTMLButtonElement} button @param {Board} board
  */
 export function mountShare(button, { state, onChange }) {
@@ -56,7 +56,8 @@ function bindLinks(menu, state) {
 const linkTo = (moment) => location.origin + location.pathname + moment;
 
 /**
- * A frame for another page that shows the board alone, at the same moment. It starts no race.
+ * Return the HTML of a frame that shows the board alone in another page, at the same moment. It
+ * starts no race.
  * @param {string} prompt @param {string} moment the link's query
  */
 function embedOf(prompt, moment) {
@@ -75,7 +76,7 @@ function embedOf(prompt, moment) {
 }
 
 /**
- * Copies the text of an embedded board, or shows it where the browser does not let it be copied.
+ * Copy the HTML of an embedded board, or show it where the browser blocks the clipboard.
  * @param {HTMLElement} button which says what has been done @param {Raced} state
  */
 async function copyEmbed(button, state) {
@@ -84,7 +85,7 @@ async function copyEmbed(button, state) {
   else prompt("Your browser blocked the clipboard. Copy the code from here:", text);
 }
 
-/** Copies a text. Returns whether the browser let it. @param {string} text */
+/** Copy a text. Resolve to whether the browser allowed it. @param {string} text */
 const copied = async (text) =>
   navigator.clipboard?.writeText(text).then(
     () => true,
@@ -92,7 +93,7 @@ const copied = async (text) =>
   );
 
 /**
- * Says on a button what was done last, until the menu is closed: the clipboard holds one thing.
+ * Say on a button what was copied last, until the menu closes: the clipboard holds one thing.
  * @param {HTMLElement} button @param {string} text
  */
 function sayOn(button, text) {
@@ -100,13 +101,13 @@ function sayOn(button, text) {
   query(button, "span").textContent = text;
 }
 
-/** Takes away what the menu's buttons say. */
+/** Clear the words on the menu's buttons. */
 function sayNothing() {
   for (const words of queryAll(document, ".share-links span")) words.textContent = "";
 }
 
 /**
- * Copies a link, or makes it the page's address where the browser does not let it be copied.
+ * Copy a link, or make it the page's address where the browser blocks the clipboard.
  * @param {HTMLElement} button which says what has been done @param {string} link
  */
 async function copyLink(button, link) {

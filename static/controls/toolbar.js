@@ -3,8 +3,8 @@
 import { queryAll } from "../dom.js";
 import { MOVES } from "./moves.js";
 
-// A row of buttons is one stop of the Tab key, and arrows move within it (WAI-ARIA's toolbar). A
-// click takes no focus: arrows stay those of the board.
+// Make a row of buttons one stop of the Tab key, within which arrows move (WAI-ARIA's toolbar). A
+// click takes no focus, so that arrows stay the board's.
 /** @param {HTMLElement} bar */
 export function bindBar(bar) {
   stopAt(bar, bar.firstElementChild);

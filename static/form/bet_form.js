@@ -10,7 +10,7 @@ const lanesOf = () =>
     return `${i + 1} ${selectedOptions[0].text}`;
   });
 
-// The lanes as the form lists them now; a bet on one that is no longer there is off.
+// List the race's lanes as the form has them now. A bet on a lane that is gone is dropped.
 function offer() {
   const lanes = lanesOf();
   const chosen = select.selectedOptions[0]?.text;

@@ -1,6 +1,6 @@
-// A trace's file that is dropped onto the board, which the page's own "Open a trace" takes.
+// Opens a trace's file that is dropped onto the board, with the page's own "Open a trace".
 
-/** Takes files that are dropped onto an element. @param {HTMLElement} element */
+/** Take files that are dropped onto an element. @param {HTMLElement} element */
 export function mountDropping(element) {
   element.addEventListener("dragover", (event) => {
     if (!event.dataTransfer?.types.includes("Files")) return;
@@ -18,7 +18,7 @@ export function mountDropping(element) {
   });
 }
 
-/** Hands files to the page's button. Returns whether it is on the page. @param {FileList} files */
+/** Hand files to the page's button. Return whether it is on the page. @param {FileList} files */
 function openTrace(files) {
   const input = document.querySelector("#bring input[type=file]");
   if (!(input instanceof HTMLInputElement)) return false;
@@ -27,7 +27,10 @@ function openTrace(files) {
   return true;
 }
 
-/** Waits for the button, since the board may be on the page before it. @param {FileList} files */
+/**
+ * Hand over the files once the button is there: the board may be on the page before it.
+ * @param {FileList} files
+ */
 function openOnceThere(files) {
   const observer = new MutationObserver(() => {
     if (openTrace(files)) observer.disconnect();

@@ -137,8 +137,8 @@ for (const name of ["pointerup", "pointercancel"]) {
   });
 }
 
-// Paints the mask as a drag has come to a cell. A box, and the rows from one on, replace what the
-// same drag has painted before; strokes are added to it.
+// Paint the mask as a drag reaches a cell. A box, and the rows from one down, replace what the same
+// drag has painted so far. Strokes add to it.
 /** @param {number} cell */
 function paint(cell) {
   if (!drag) return;
@@ -212,7 +212,7 @@ function copyOf(picture) {
 }
 
 /**
- * Opens a picture of which nothing is masked.
+ * Open a picture with nothing masked.
  * @param {Pick<typeof state, "model" | "codes" | "grid" | "picture">} picture
  */
 function begin(picture) {
@@ -231,8 +231,8 @@ document.addEventListener("photo-finish-fill", ({ detail }) =>
 );
 document.addEventListener("photo-finish-start", () => show(false));
 
-// Takes in the form's value. It is a picture of the visitor's own; or a mask, from a link or of a
-// race on the board, of which only what is not masked is known.
+// Take in the form's value: a picture of the visitor's own; or a mask, from a link or of a race on
+// the board, whose unmasked tokens alone are known.
 async function read() {
   if (!form.value) return draw();
   const { known, order: name, model, picture: own } = form.value;

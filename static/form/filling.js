@@ -6,8 +6,8 @@ import { committedToken } from "../trace/layers.js";
 import { isOver } from "../trace/replay.js";
 
 /**
- * Shows the buttons (class `fill`) of the lanes whose pictures can be filled in here. Where one is
- * pressed, its picture is handed on by an event of the document.
+ * Mount the Fill in buttons (class `fill`) of the lanes whose pictures can be filled in here. A
+ * pressed one hands its picture on by an event of the document.
  * @param {HTMLElement} root @param {Board} board
  * @param {Fillable} fillable
  * @param {() => void} began

@@ -43,7 +43,8 @@ function formatLane({ decoder, knobs }) {
 const save = () => void (form.value = lanes.map(formatLane));
 
 /**
- * Lists other lanes. The focus goes to the decoder of one, or to the buttons that add a lane.
+ * Replace the list of lanes. Move the focus to one lane's decoder, or to the buttons that add a
+ * lane.
  * @param {ListedLane[]} next @param {number} focus
  */
 function change(next, focus) {
@@ -80,7 +81,8 @@ function show() {
   render([html`<span>${words}</span>`, adders], more);
 }
 
-// Decoders that fill in any part of a picture draw no whole ones, and some draw whole ones alone.
+// List the decoders on offer. Those that fill in any part of a picture draw no whole pictures;
+// those that draw rows at once draw only whole ones.
 const offered = () =>
   decoders.filter(
     ({ infills, rows }) => !(infills && filling !== "any") && !(rows && filling !== ""),
@@ -134,7 +136,7 @@ function rowOf(lane, i) {
 }
 
 /**
- * Whether a knob does something in its lane as it is set.
+ * Test whether a knob has an effect with the lane's other knobs as they are set.
  * @param {ListedLane} lane @param {ListedKnob} knob @returns {boolean}
  */
 function matters({ decoder, knobs }, { needs: [name, value] }) {

@@ -1,11 +1,10 @@
-// Which tokens of a picture are to be filled in: sets of cells, painted by rectangles, strokes and
-// chance.
+// The mask of a picture: sets of cells to fill in, painted as rectangles, as strokes or at random.
 
 import { say } from "../dom.js";
 import { capital, cellInWords, lastOf } from "../numbers.js";
 
 /**
- * The cells of the rectangle between two of its corners.
+ * Return the cells of the rectangle between two opposite corners.
  * @param {number} from @param {number} to @param {number} columns @returns {number[]}
  */
 export function boxBetween(from, to, columns) {
@@ -20,7 +19,7 @@ export function boxBetween(from, to, columns) {
 }
 
 /**
- * The cells of a brush two cells wide that is drawn from one cell to another.
+ * Return the cells of a stroke from one cell to another, with a brush two cells wide.
  * @param {number} from @param {number} to @param {[number, number]} grid
  */
 export function strokeBetween(from, to, [rows, columns]) {
@@ -46,7 +45,7 @@ export function strokeBetween(from, to, [rows, columns]) {
 }
 
 /**
- * The cells of a cell's row and of all rows below it.
+ * Return the cells of a cell's row and of all rows below it.
  * @param {number} cell @param {[number, number]} grid
  */
 export function rowsFrom(cell, [rows, columns]) {
@@ -55,7 +54,7 @@ export function rowsFrom(cell, [rows, columns]) {
 }
 
 /**
- * The mask with so many more cells, drawn by chance.
+ * Return the mask with `count` more cells, chosen at random; `cells` is how many the picture has.
  * @param {Set<number>} mask @param {number} cells @param {number} count
  */
 export function scattered(mask, cells, count, random = Math.random) {
@@ -68,7 +67,7 @@ export function scattered(mask, cells, count, random = Math.random) {
 }
 
 /**
- * The mask with these cells masked, or without them.
+ * Return the mask with these cells added, or removed.
  * @param {Set<number>} mask @param {Iterable<number>} cells @param {boolean} masked
  */
 export function painted(mask, cells, masked) {
@@ -81,7 +80,7 @@ export function painted(mask, cells, masked) {
 }
 
 /**
- * Says what is chosen of a picture to fill in, and how much of it is masked.
+ * Announce which cells of a picture to fill in are chosen, and how much of it is masked.
  * @param {HTMLElement} region @param {number[]} cells that are chosen @param {Set<number>} masked
  * @param {number} columns @param {string} count in words
  */

@@ -9,7 +9,7 @@ const AWAY = [502, 504]; // what a proxy answers where it reaches no server
 const PAUSES = [250, 500, 1000, 2000]; // ms before each further try; the last one again and again
 const WAITS = "The server does not answer. This race starts as soon as it does.";
 
-/** Has gradio's requests wait for a server that is away, and says so where a race waits. */
+/** Make gradio's requests wait for a server that is away, and say so where a race waits. */
 export function mountOffline() {
   const notice = document.createElement("p");
   Object.assign(notice, { className: "notice away", role: "alert", popover: "manual" });
@@ -52,8 +52,8 @@ export function mountOffline() {
 }
 
 /**
- * The server's answer, or null where it could not be reached. A request that was ended by its
- * sender raises what `ask` raises.
+ * Return the server's answer, or null where the server cannot be reached. Where the sender has
+ * ended the request, throw what `ask` throws.
  * @param {() => Promise<Response>} ask @param {AbortSignal | null} [signal]
  */
 async function answerOf(ask, signal) {
@@ -66,7 +66,7 @@ async function answerOf(ask, signal) {
   }
 }
 
-/** Resolves after `pause` ms, or once the browser has a connection again. @param {number} pause */
+/** Resolve after `pause` ms, or once the browser is online again. @param {number} pause */
 function pauseOf(pause) {
   return new Promise((resolve) => {
     const goOn = () => {

@@ -4,13 +4,13 @@ import { closest, keep, kept, promptField } from "../dom.js";
 
 const TYPED = "photo-finish-typed";
 
-/** Keeps a prompt that was typed, or forgets it. */
+/** Keep a prompt that was typed; without one, forget it. */
 export const keepTyped = (typed = "") => keep(() => sessionStorage, TYPED, typed);
 
-/** The prompt that is kept; "" where there is none. */
+/** Return the prompt that is kept; "" where there is none. */
 export const typedPrompt = () => kept(() => sessionStorage, TYPED);
 
-/** Keeps what is typed until it is raced. */
+/** Keep what is typed until it is raced. */
 export function mountTyped() {
   document.addEventListener("input", (event) => {
     if (closest(event, "#prompt")) keepTyped(promptField().value);

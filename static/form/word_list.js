@@ -14,7 +14,7 @@ const kinds = { glyphs: [], grounds: [], places: [] };
 const search = query(element, "input", HTMLInputElement);
 
 /**
- * Where these words stand in a prompt, in its order; of words within one another the longest.
+ * Find the words in a prompt, in their order there; where one word contains another, the longer.
  * @param {string} prompt @param {string[]} words
  */
 function wordsIn(prompt, words) {
@@ -48,7 +48,7 @@ function use(kind, word) {
 }
 
 /**
- * A text as the server folds names: without case and accents, with hiragana for katakana.
+ * Fold a text as the server folds names: without case and accents, and with hiragana for katakana.
  * @param {string} text
  */
 function fold(text) {
