@@ -6,8 +6,8 @@ import { lanesOn } from "../trace/replay.js";
 import { html, render } from "../vendor/lit-html.js";
 
 /**
- * Draws a bar for each lane that is shown: its name, how far it is, and its place. A press brings a
- * lane's picture.
+ * Draw a bar for each lane that is shown: its name, its progress and its place. Pressing a bar
+ * brings the lane's picture.
  * @param {HTMLElement} panel @param {Raced} state @param {View[]} views
  * @param {(number | null)[]} places now @param {Places[]} ends at the finish
  * @param {(change: Change) => void} go

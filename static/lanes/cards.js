@@ -15,14 +15,14 @@ const BADGES = look.badges;
 /** @type {Record<string, { colour: string }>} */
 const DECODERS = look.decoders;
 
-/** A badge's colour and shape, by the first of its words. @param {string} badge */
+/** Return a badge's colour and shape, which its first word decides. @param {string} badge */
 export function badgeLook(badge) {
   const { colour, shape } = BADGES[badge.split(" ")[0]];
   return { colour: `var(--${colour})`, shape };
 }
 
 /**
- * One card a lane; its parts are found once.
+ * Make one card for each lane, and find its parts once.
  * @param {HTMLElement} container @param {HTMLTemplateElement} template @param {LaneFacts[]} lanes
  * @param {Card["picture"][]} pictures
  * @returns {Card[]}
@@ -71,8 +71,8 @@ export function makeCards(container, template, lanes, pictures) {
 }
 
 /**
- * Draws the pictures of which anything has changed since they were drawn; the race has few
- * processors, and all frames of the board come out of their time.
+ * Draw the pictures that have changed since they were last drawn. The race has few processors, and
+ * every frame of the board takes time from it.
  * @param {Card[]} cards @param {Race} race @param {PicturesDrawn} drawn
  */
 export function drawPictures(cards, race, { style, cell, views, marked }) {
@@ -100,7 +100,7 @@ export function drawPictures(cards, race, { style, cell, views, marked }) {
 }
 
 /**
- * Writes the figures of which anything has changed since they were written.
+ * Write the figures that have changed since they were last written.
  * @param {Card[]} cards @param {Race} race @param {FiguresDrawn} drawn
  */
 export function drawFigures(cards, race, { clock, views, places, ends, finishes, against }) {
@@ -120,7 +120,7 @@ export function drawFigures(cards, race, { clock, views, places, ends, finishes,
 }
 
 /**
- * The figures of a lane's card at an instant.
+ * Write the figures of a lane's card at an instant.
  * @param {Card} card @param {Lane} lane @param {View} view @param {Clock} clock
  * @param {Lane | null} against the lane that it is compared with, in the layer that does so
  * @param {number | null} place among the lanes, at this instant
@@ -166,19 +166,19 @@ function drawCard({ part, canvas }, lane, view, clock, against, place, ends) {
   attribute(canvas, "aria-label", `${lane.title}: ${share}% of the picture, ${state}`);
 }
 
-// What a paper has for such a lane, as a link to it.
+// Link to the figure that a paper reports for such a lane.
 /** @param {string} title @param {PaperMark} published */
 const publishedOf = (title, { words, source, paper }) =>
   linkOf(paper, words, source, `${title} in the paper: ${words} (${source})`);
 
-// A link to the lane's paper, by its number on arXiv.
+// Link to the lane's paper by its number on arXiv, if it has one.
 /** @param {LaneFacts} lane */
 function paperOf({ title, paper }) {
   const [number] = paper.match(/\d{4}\.\d{5}/) ?? [];
   return number ? linkOf(number, "paper", paper, `The paper of ${title}`) : nothing;
 }
 
-// A button that opens the tour at the decoder's chapter, where it has one.
+// Return a button that opens the tour at the decoder's chapter, if there is one.
 /** @param {LaneFacts} lane */
 function whyOf({ title, decoder }) {
   const chapter = chapterAbout(decoder);
@@ -205,8 +205,8 @@ const linkOf = (number, words, source, label) =>
     >${words}</a
   >`;
 
-// What drafts in a lane that may have a drafter: the drafter's passes, or "Jacobi". A lane's first
-// step has no drafts, so before the second it is not known, and nothing is said.
+// Say how a lane that may have a drafter gets its drafts: the drafter's passes, or "Jacobi". A
+// lane's first step has no drafts, so return "" until the second.
 /** @param {Lane} lane @param {View} view */
 function draftsOf(lane, view) {
   if (lane.drafter) return countOf(view.drafter, "pass", "passes");
@@ -214,8 +214,9 @@ function draftsOf(lane, view) {
 }
 
 /**
- * A lane's mean shift so far: "0.13", "exactly 0" where the rule is lossless and no test showed
- * otherwise, or "0 claimed" where its author's word alone says 0, and the verdict that it is not.
+ * Write a lane's mean shift so far: "0.13"; "exactly 0" for a lossless rule with no test that
+ * showed otherwise; "0 claimed" where only its author says 0 and the verdict disagrees; "not
+ * judged" where no verdict is known.
  * @param {LaneFacts} lane @param {number | null} shift
  */
 export function shiftWords({ badge, rule }, shift) {
@@ -224,8 +225,8 @@ export function shiftWords({ badge, rule }, shift) {
   return badge.startsWith("changed") || shift ? chance(shift) : "exactly 0";
 }
 
-// The stamp of a lane that has finished: its place and its time on the clock that is shown. A
-// modelled time, which nobody measured, is marked. The style adds "passes" where there is room.
+// Write the stamp of a finished lane: its place, and its time on the clock that is shown. A
+// modelled time, which nobody measured, has a ≈. The style adds "passes" where there is room.
 /** @param {Lane} lane @param {Clock} clock @param {number | null} place */
 function finishWords(lane, clock, place) {
   const time = onClock(clockOf(lane, clock), clock);

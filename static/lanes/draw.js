@@ -1,6 +1,6 @@
-// Drawing one lane on its canvas. What is committed never changes, so each lane keeps a plane: all
-// its committed cells in the layer that is shown, at the canvas's own size. An instant is then a
-// part of the plane, the drafts, and the frontier.
+// Draws one lane on its canvas. Committed cells never change, so each lane keeps a plane: all its
+// committed cells in the layer that is shown, at the canvas's own size. An instant is then a part
+// of the plane, the drafts, and the frontier.
 
 import { penOf, sized } from "../dom.js";
 import look from "../look.json" with { type: "json" };
@@ -12,7 +12,8 @@ const TESTED = ["accepted", "resampled", "rejected", "dropped"]; // what may bec
 const TEST = { size: 0.6, opacity: 0.8 }; // of the mark on a cell of the picture
 
 /**
- * The cells [from, to) in raster order, as at most three rectangles [column, row, columns, rows].
+ * Cover the cells [from, to), in raster order, with at most three rectangles [column, row, columns,
+ * rows].
  * @param {number} from @param {number} to @param {number} columns
  * @returns {Box[]}
  */
@@ -32,7 +33,8 @@ export function rectangles(from, to, columns) {
 }
 
 /**
- * Cells in any order, as rectangles: those that follow one another in a row are one.
+ * Cover cells, in any order, with rectangles. Neighbours in a row that follow one another in the
+ * list share one.
  * @param {number[]} cells @param {number} columns
  * @returns {Box[]}
  */
@@ -48,7 +50,7 @@ export function rowsOfCells(cells, columns) {
 }
 
 /**
- * A lane's committed cells [from, to), as rectangles.
+ * Cover a lane's committed cells, ranks [from, to), with rectangles.
  * @param {Lane} lane @param {number} from @param {number} to @param {number} columns
  * @returns {Box[]}
  */
@@ -56,7 +58,7 @@ const boxesOf = (lane, from, to, columns) =>
   lane.isRaster ? rectangles(from, to, columns) : rowsOfCells(lane.order.slice(from, to), columns);
 
 /**
- * The cells in which drafts stand, as rectangles.
+ * Cover the cells in which drafts stand with rectangles.
  * @param {Lane} lane @param {View} view @param {number} columns @returns {Box[]}
  */
 const draftBoxes = (lane, { n, drafts }, columns) =>
@@ -83,7 +85,8 @@ function paletteOf(scale) {
 }
 
 /**
- * The colour of a value on its layer's scale; null where there is none.
+ * Return the colour of a value on its layer's scale, as [red, green, blue] from 0 to 255; null
+ * where there is no value.
  * @param {number | null} value @param {Style} style
  */
 function colourFor(value, { layer, range }) {
@@ -108,7 +111,7 @@ export class Plane {
   }
 
   /**
-   * Brings the plane up to the lane's newest committed cell.
+   * Draw on the plane up to the lane's newest committed cell.
    * @param {Lane} lane @param {Race["grid"]} grid @param {number} side @param {Style} style
    */
   update(lane, [rows, columns], side, style) {
@@ -159,7 +162,7 @@ export class Plane {
     });
   }
 
-  // One pixel a cell, scaled up; where a cell has no value a grey stroke shows through.
+  // Paint one pixel a cell, scaled up. A cell without a value shows a grey stroke.
   /**
    * @param {CanvasRenderingContext2D} context @param {Lane} lane @param {View} view
    * @param {number[]} cells @param {[number, number]} grid @param {number} side
@@ -182,7 +185,7 @@ export class Plane {
     context.imageSmoothingEnabled = true;
   }
 
-  // A notch where each run begins: neighbours may be of one length.
+  // Paint a notch where each run begins: neighbouring runs may have the same length.
   /**
    * @param {CanvasRenderingContext2D} context @param {Lane} lane @param {number} columns
    * @param {number} side @param {Style} style
@@ -199,7 +202,7 @@ export class Plane {
 }
 
 /**
- * Draws a lane at an instant.
+ * Draw a lane at an instant.
  * @param {HTMLCanvasElement} canvas @param {Plane} plane @param {Lane} lane @param {View} view
  * @param {[number, number]} grid @param {Style & Selected} style
  */
@@ -224,8 +227,8 @@ export function drawLane(canvas, plane, lane, view, [, columns], style) {
   if (style.cell !== null) drawSelected(context, style.cell, columns, side, style);
 }
 
-// Draws what is known of a picture to fill in: solid, and faint in other layers than the picture.
-// Cells that nothing has been drawn in yet are hatched.
+// Draw the known part of a picture to fill in: solid in the picture, faint in other layers. Hatch
+// the cells that have neither a token nor a draft yet.
 /**
  * @param {CanvasRenderingContext2D} context @param {Plane} plane @param {Lane} lane
  * @param {View} view @param {number} columns @param {number} side @param {Style} style
@@ -245,7 +248,7 @@ function drawKnown(context, plane, lane, view, columns, side, style) {
   }
 }
 
-// Draws the line between what is known and what is filled in.
+// Draw the line between the known part and the part that is filled in.
 /**
  * @param {CanvasRenderingContext2D} context @param {Lane} lane @param {number} columns
  * @param {number} side @param {Style} style
@@ -277,7 +280,7 @@ function drawOutline(context, { known }, columns, side, style) {
   context.lineCap = "butt";
 }
 
-// Draws the picture faintly over what a layer shows of a part of it, so that both can be seen.
+// Draw the picture faintly over a part of a layer, so that both can be seen.
 /**
  * @param {CanvasRenderingContext2D} context @param {Picture} picture @param {number} left
  * @param {number} top @param {number} across @param {number} down
@@ -291,7 +294,7 @@ function drawFaintly(context, { canvas: source, rows }, left, top, across, down)
   context.globalAlpha = 1;
 }
 
-// Draws a draft: in the picture its swatch, faintly; in other layers a smaller square.
+// Draw a draft: in the picture its swatch, faintly; in other layers a smaller square.
 /**
  * @param {CanvasRenderingContext2D} context @param {Lane} lane @param {View} view
  * @param {number} cell @param {number} columns @param {number} side @param {Style} style
@@ -316,8 +319,7 @@ function drawDraft(context, lane, view, cell, columns, side, style) {
   context.fillRect(x + inset, y + inset, side - 2 * inset, side - 2 * inset);
 }
 
-// Draws small marks on the cells whose drafts the latest step tested: which were accepted, and
-// which were not.
+// Draw small marks on the cells whose drafts the latest step tested: accepted or not.
 /**
  * @param {CanvasRenderingContext2D} context @param {Lane} lane @param {View} view
  * @param {number} columns @param {number} side
@@ -336,7 +338,7 @@ function drawTests(context, lane, view, columns, side) {
   context.globalAlpha = 1;
 }
 
-// Draws a thin dashed frame around drafts, and a line in the colour of the finish line at the
+// Draw a thin dashed frame around the drafts, and a line in the finish line's colour along the
 // frontier.
 /**
  * @param {CanvasRenderingContext2D} context @param {Lane} lane @param {View} view
@@ -362,8 +364,8 @@ function drawFrontier(context, lane, view, columns, side, style) {
 }
 
 /**
- * The corners of the line around what is committed, from the right edge to the left, in cells; none
- * where that is all. Of each row the committed cells are its first ones.
+ * Return the corners of the line around the committed cells, in cells, from the right edge to the
+ * left; none once all cells are committed. In each row the committed cells are the first ones.
  * @param {number[]} cells that are committed @param {number} total @param {number} columns
  * @returns {[number, number][]}
  */
@@ -379,7 +381,7 @@ export function frontierOf(cells, total, columns) {
   return [...corners, [0, Math.max(first, end)]];
 }
 
-// Draws a frame around the selected cell: a whole one in its own lane, corners in the others.
+// Draw a frame around the selected cell: whole in its own lane, corners only in the others.
 /**
  * @param {CanvasRenderingContext2D} context @param {number} cell @param {number} columns
  * @param {number} side @param {Style & Selected} style
@@ -388,7 +390,7 @@ function drawSelected(context, cell, columns, side, style) {
   const gap = Math.max(2, side / 10);
   const [x, y] = cornerOf(cell, columns, side);
   const size = side + 2 * gap;
-  // The frame lies inside the canvas, even around a cell at its edge.
+  // Keep the frame inside the canvas, even around a cell at its edge.
   /** @param {number} corner @param {number} length */
   const inside = (corner, length) => Math.min(length - size - gap, Math.max(gap, corner - gap));
   const left = inside(x, context.canvas.width);

@@ -1,4 +1,4 @@
-// What is drawn in a single cell: the mark of a status, the swatch of a token, the stroke of a cell
+// The drawings in a single cell: the mark of a status, the swatch of a token, the stroke of a cell
 // without a value.
 
 import { penOf, sized } from "../dom.js";
@@ -9,8 +9,8 @@ import { STATUSES } from "../trace/layers.js";
 const SHAPES = look.marks.shapes;
 
 /**
- * What a step did to a cell: a dark shape on a square in the status's colour, so that either is
- * enough. The square's middle is (x, y), and r half of its side.
+ * Draw the mark of a status: a dark shape on a square of the status's colour, either of which tells
+ * it alone. The square's middle is (x, y), and r half its side, in pixels.
  * @param {CanvasRenderingContext2D} context @param {number} status
  * @param {number} x @param {number} y @param {number} r
  */
@@ -69,7 +69,7 @@ function patternOf(context, tile) {
   return pattern;
 }
 
-// A pattern of one grey stroke a cell: there is no value here.
+// Return a pattern of one grey stroke a cell, for cells without a value.
 /** @param {CanvasRenderingContext2D} context @param {number} side */
 export function noValue(context, side) {
   const { colour, from, to, width } = look.noValue;
@@ -83,7 +83,7 @@ export function noValue(context, side) {
   return patternOf(context, tile);
 }
 
-// A pattern of lines that run on from cell to cell: here is something to be filled in.
+// Return a pattern of lines that run on from cell to cell, for cells to be filled in.
 /** @param {CanvasRenderingContext2D} context @param {number} side */
 export function toFill(context, side) {
   const { colour, width } = look.toFill;
@@ -99,7 +99,10 @@ export function toFill(context, side) {
   return patternOf(context, tile);
 }
 
-/** Where a token's swatch lies in the image of all: column and row. @param {number} token */
+/**
+ * Return the column and row of a token's swatch in the image of all swatches.
+ * @param {number} token
+ */
 export const swatchAt = (token) => [
   token % look.swatches.columns,
   Math.floor(token / look.swatches.columns),

@@ -1,10 +1,10 @@
-// A lane's picture: patches of single cells while it races, and then the whole.
+// A lane's picture: patches of single cells while it races, then the whole.
 
 import { penOf, sized } from "../dom.js";
 import { patchesOf } from "../trace/updates.js";
 
 /**
- * The image in a base64 WebP file; null if it is damaged.
+ * Decode the image in a base64 WebP file. Resolve to null if it is damaged.
  * @param {string} text @returns {Promise<HTMLImageElement | null>}
  */
 export async function decodeImage(text) {
@@ -31,7 +31,7 @@ export class Picture {
     this.rows = Array(rows).fill(0);
   }
 
-  /** Whether anything is painted where a cell is. @param {number} cell */
+  /** Test whether anything is painted at a cell. @param {number} cell */
   has(cell) {
     return this.#whole || this.#cells.has(cell);
   }
@@ -45,7 +45,7 @@ export class Picture {
   }
 
   /**
-   * Paints a cell from a square of an image.
+   * Paint a cell from a square of an image; left, top and side are in pixels.
    * @param {HTMLImageElement} image @param {number} cell @param {number} left @param {number} top
    * @param {number} side
    */
@@ -61,7 +61,7 @@ export class Picture {
 }
 
 /**
- * Paints the images that came of a race on its lanes' pictures, once all of them are decoded.
+ * Paint the images that a race has sent onto its lanes' pictures, once all of them are decoded.
  * @param {Painting[]} paintings @param {Picture[]} pictures
  */
 export async function paintAll(paintings, pictures) {

@@ -2,10 +2,13 @@
 
 import { saveButtons, slug } from "./save.js";
 
-/** The word in files' names for charts that are of another race. @type {Record<string, string>} */
+/**
+ * The word in the file names of charts that are about another race.
+ * @type {Record<string, string>}
+ */
 const OTHERS = { "#cost": "captions", "#sweep": "sweep" };
 
-/** Gives every chart its buttons to save it, and takes what is left of those that are gone. */
+/** Give every chart its save buttons, and clean up after charts that are removed. */
 export function watchCharts() {
   new MutationObserver((changes) => {
     for (const { target } of changes) offerFiles(target);
@@ -17,7 +20,7 @@ export function watchCharts() {
   }).observe(document.body, { childList: true, subtree: true });
 }
 
-// A chart can be saved once plotly has drawn it.
+// Offer a chart's files once plotly has drawn it.
 /** @param {Node} node */
 function offerFiles(node) {
   const chart = node instanceof Element && node.closest(".js-plotly-plot");
@@ -31,8 +34,8 @@ function offerFiles(node) {
   chart.after(bar);
 }
 
-// Plotly listens to the window on behalf of each chart, and goes on when gradio has removed one,
-// which would keep it in memory.
+// Remove plotly's listener on the window, which would keep a chart in memory after gradio has
+// removed it.
 /** @param {Partial<Plot>} chart */
 function stopListening({ _responsiveChartHandler: handler }) {
   if (handler) removeEventListener("resize", handler);

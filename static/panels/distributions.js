@@ -1,4 +1,4 @@
-// The two distributions that met at a cell, p and q, as bars.
+// The two distributions of a cell's test, p and q, as bars.
 
 import { chance } from "../numbers.js";
 import { DID, OUTSIDE } from "../trace/explain.js";
@@ -14,7 +14,7 @@ export function distributionsOf(view, row) {
   ];
 }
 
-// The source of q, in a newcomer's words.
+// Name the source of q in a newcomer's words.
 /** @param {Lane} lane @param {LifeRow} row */
 function sourceOf(lane, { draft, topDraft }) {
   if (draft === null || !topDraft.length) return "no draft";
@@ -26,8 +26,8 @@ function sourceOf(lane, { draft, topDraft }) {
   return certain ? guess : "the draft's distribution";
 }
 
-// The likeliest tokens as bars; a thin line on a bar is the same token's probability in the other
-// distribution, where known.
+// Draw the likeliest tokens as bars. A thin line on a bar is the same token's probability in the
+// other distribution, where known.
 /**
  * @param {CellView} view @param {LifeRow} row @param {string} title @param {Share[]} top
  * @param {number | null} share @param {Share[]} other
@@ -63,7 +63,7 @@ function distributionOf({ codes }, row, title, top, share, other) {
   </figure>`;
 }
 
-// The part that a token plays in a row: the word beside its bar, and the mark of its swatch.
+// Return a token's role in a row: the word beside its bar, and the mark of its swatch.
 /** @param {number} id @param {LifeRow} row */
 function roleOf(id, { draft, token, committed, status }) {
   if (id === token && committed)

@@ -8,7 +8,7 @@ import { tableOf, whySentence } from "./results.js";
 import { saveButtons } from "./save.js";
 
 /**
- * Draws the panel, which is shown once the race is over.
+ * Draw the panel, which is shown once the race is over.
  * @param {HTMLElement} panel @param {Raced} state @param {Card[]} cards
  */
 export function drawFinish(panel, state, cards) {
@@ -30,7 +30,7 @@ export function drawFinish(panel, state, cards) {
 }
 
 /**
- * The lanes that are shown, in a clock's order, each as far along as its time.
+ * List the lanes that are shown in a clock's order, each as far along its track as its time.
  * @param {Raced} state @param {Clock} clock
  */
 function orderOf(state, clock) {

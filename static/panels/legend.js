@@ -10,7 +10,7 @@ const PREVIEW =
   "While a lane races, a small decoder previews its picture; at the end the model's own decoder draws it.";
 
 /**
- * Fills the list at the board's foot: what each badge of the race promises.
+ * Fill the list at the board's foot: the promise of each badge in the race.
  * @param {HTMLElement} list @param {Snapshot} snapshot
  */
 export function listPromises(list, { lanes }) {
@@ -36,7 +36,7 @@ export function listPromises(list, { lanes }) {
 }
 
 /**
- * Draws the legend of a layer.
+ * Draw the legend of a layer.
  * @param {HTMLElement} panel @param {Layer} layer @param {Race} race
  * @param {Lane | null} against the lane that others are compared with
  */
@@ -51,7 +51,7 @@ export function drawLegend(panel, layer, race, against) {
 }
 
 /**
- * The legend's scale of a layer's values; the picture has none.
+ * Return the legend's scale of a layer's values. The picture has none.
  * @param {Layer} layer @param {[number, number]} range
  * @param {Lane | null} against
  */
@@ -95,7 +95,7 @@ function barLegend(layer, ticks) {
   </div>`;
 }
 
-// A box for each integer, or, where there are many, for some from the least to the greatest.
+// Draw a box for each integer, or, where there are many, for some from the least to the greatest.
 /** @param {Layer} layer @param {[number, number]} range */
 function countLegend(layer, range) {
   const counts = ticksOf(range).map((count) =>
@@ -105,7 +105,7 @@ function countLegend(layer, range) {
   return html`<div class="scales counts">${counts}${unit}${noValueOf(layer)}</div>`;
 }
 
-// At most nine integers of a range, evenly spaced on its scale, both ends among them.
+// Return at most nine integers of a range, evenly spaced on its scale, both ends among them.
 /** @param {[number, number]} range */
 export function ticksOf([low, high]) {
   const many = Math.min(8, high - low);

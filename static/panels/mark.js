@@ -7,7 +7,7 @@ import { html } from "../vendor/lit-html.js";
 /** @type {Record<string, Shape>} */
 const OUTLINES = look.marks.shapes;
 
-/** The mark of what a step did to a cell. @param {number} status */
+/** Draw the mark of a status. @param {number} status */
 export function markOf(status) {
   const { ink, line } = look.marks;
   const { colour, shape } = STATUSES[status];
@@ -27,7 +27,7 @@ export function markOf(status) {
   </svg>`;
 }
 
-/** The stroke of a cell that has no value. */
+/** Draw the stroke of a cell that has no value. */
 export function noValueMark() {
   const { colour, from, to, width } = look.noValue;
   return html`<svg class="mark" viewBox="0 0 1 1" aria-hidden="true">

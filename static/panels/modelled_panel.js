@@ -16,7 +16,7 @@ const COSTS = [
 ];
 
 /**
- * A slider's place, 0 to STEPS, for so many seconds.
+ * Return a slider's place, 0 to STEPS, for a cost in seconds.
  * @param {number} seconds @param {{ least: number, most: number }} cost
  */
 export function placeOf(seconds, { least, most }) {
@@ -24,14 +24,14 @@ export function placeOf(seconds, { least, most }) {
   return Math.min(STEPS, Math.max(0, 1 + Math.round((STEPS - 1) * share)));
 }
 /**
- * The seconds that a slider's place stands for.
+ * Return the seconds that a slider's place stands for.
  * @param {number} place @param {{ least: number, most: number }} cost
  */
 export const secondsAt = (place, { least, most }) =>
   place > 0 ? least * (most / least) ** ((place - 1) / (STEPS - 1)) : 0;
 
 /**
- * What draws the panel as the state is.
+ * Return the function that draws the panel.
  * @param {HTMLElement} panel @param {Board} board
  */
 export function bindModelled(panel, { state, go }) {

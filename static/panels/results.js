@@ -1,5 +1,4 @@
-// What a finished race says in words and in a table: the verdict, why the clocks differ, the table
-// of results.
+// A finished race in words and as a table: the verdict, why the clocks differ, the results.
 
 import { countOf, inSeconds, percent } from "../numbers.js";
 import { boundOf, lengthOf } from "../trace/replay.js";
@@ -10,16 +9,17 @@ const NOISE = 0.02;
 const WIDER = 1.2; // times as many tokens a pass that explain a longer pass
 const TARGET_LAYERS = { embedded: 6, "LlamaGen-XL": 36 }; // a drafter is one such layer
 
-/** Mean rows of a lane's windows. @param {Lane} lane */
+/** Return the mean number of rows in a lane's windows. @param {Lane} lane */
 export const rowsPerPass = ({ steps }) =>
   steps.reduce((sum, step) => sum + step.rows, 0) / steps.length;
-/** Milliseconds that a lane's forward passes took, each. @param {Lane} lane */
+/** Return the mean milliseconds of a lane's forward pass. @param {Lane} lane */
 export const forwardMs = ({ split, passes }) => (1000 * split[0]) / passes;
 
 /** @param {Lane[]} lanes */
 const titlesOf = (lanes) => lanes.map(({ title }) => title).join(" and ");
 /**
- * The lanes that have least of something, to a share of it.
+ * Return the lanes with the least of something, and those that exceed it by at most the share
+ * `noise`.
  * @param {Lane[]} lanes @param {(lane: Lane) => number} of
  */
 function least(lanes, of, noise = 0) {
@@ -28,15 +28,16 @@ function least(lanes, of, noise = 0) {
 }
 
 /**
- * The results of the lanes that are shown.
+ * Return the results of the lanes that are shown.
  * @param {Pick<Raced, "race" | "hidden">} state
  */
 const resultsOf = ({ race, hidden }) =>
   race.snapshot.results.filter(({ lane }) => !hidden.has(lane));
 
 /**
- * Who won, in a line, of the lanes that are shown: by passes, with the reason where they were not
- * fastest too, by seconds, and who drew vanilla AR's own picture in less time. "" before the end.
+ * Say which of the shown lanes won: the fewest passes, with the reason where that lane was not also
+ * the fastest; the fewest seconds; and who drew vanilla AR's own picture in less time. Return ""
+ * before the end, or with fewer than two results.
  * @param {Pick<Raced, "race" | "hidden">} state
  */
 export function outcomeOf(state) {
@@ -70,7 +71,7 @@ export function outcomeOf(state) {
 const timeOf = (lane) => lane.seconds;
 
 /**
- * Why a lane of fewer passes took longer than a faster one.
+ * Say why a lane of fewer passes took longer than a faster one.
  * @param {Lane} lane @param {Lane} faster
  */
 function slownessOf(lane, faster) {
@@ -82,14 +83,14 @@ function slownessOf(lane, faster) {
   return `each took ${ratio.toFixed(1)} times as long as a pass of ${faster.title}`;
 }
 
-/** When a race was stopped, in words. @param {Race} race */
+/** Say when a race was stopped. @param {Race} race */
 export function stoppedWords(race) {
   const seconds = lengthOf(race, "seconds");
   return seconds ? `Stopped at ${inSeconds(seconds)} s.` : "Stopped before it began.";
 }
 
 /**
- * Why the clocks' orders differ, with the figures of the lanes that are shown.
+ * Say why the clocks' orders differ, with figures of the lanes that are shown.
  * @param {Raced} state
  */
 export function whySentence(state) {
@@ -114,7 +115,8 @@ export function whySentence(state) {
   ].join(" ");
 }
 
-// A drafter's share; the embedded model is so small that its drafter is large beside it.
+// Say what share of a lane's seconds its drafter took. The embedded model is so small that its
+// drafter is large beside it.
 /** @param {Lane} lane @param {string} model */
 function drafterWords(lane, model) {
   const { title, drafter, split } = lane;
@@ -140,8 +142,8 @@ function badgeOf({ equal, differs }, lane) {
 }
 
 /**
- * The columns of the table of results: the heading, its explanation, and a lane's value, which is a
- * number alone where it is one.
+ * Return the columns of the table of results: a heading, its explanation, and a function that
+ * writes a lane's value.
  * @param {Race} race
  * @returns {[string, string, (row: Result, lane: Lane) => string | number][]}
  */
@@ -215,7 +217,7 @@ function columnsOf({ snapshot: { recorded, results }, lanes }) {
   ];
 }
 
-/** The rows of the table of results, of the lanes that are shown. @param {Raced} state */
+/** Return the rows of the table of results for the lanes that are shown. @param {Raced} state */
 export function tableOf(state) {
   const { snapshot } = state.race;
   const race = { ...state.race, snapshot: { ...snapshot, results: resultsOf(state) } };

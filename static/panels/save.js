@@ -1,5 +1,5 @@
 // Figures and tables as files: SVG for a paper, CSV for a spreadsheet. A paragraph of class "save"
-// has the buttons for what stands before it; another button saves all figures of a race.
+// has the buttons for the element before it; another button saves all figures of a race.
 
 import { closest } from "../dom.js";
 import { downloadZip } from "../vendor/client-zip.js";
@@ -11,7 +11,7 @@ const INTERVAL = " ± ";
 /** @type {("svg" | "csv")[]} */
 const KINDS = ["svg", "csv"];
 
-/** Buttons that save what stands before them under a name. @param {string} name */
+/** Make the buttons that save the element before them under a name. @param {string} name */
 export function saveButtons(name) {
   const buttons = KINDS.map((kind) => {
     const words = kind.toUpperCase();
@@ -23,7 +23,10 @@ export function saveButtons(name) {
   return bar;
 }
 
-/** A text in a file's name, safe on any system, as in app/page/export.py. @param {string} text */
+/**
+ * Write a text as a part of a file's name, safe on any system, as app/page/export.py does.
+ * @param {string} text
+ */
 export const slug = (text) =>
   text
     .toLowerCase()
@@ -32,8 +35,8 @@ export const slug = (text) =>
     .replace(/^-|-$/g, "");
 
 /**
- * Saves what stands before a pair of buttons when one is pressed. The file is named after the race
- * that it is about: the one on the board, or what the buttons' paragraph says was raced.
+ * Save the element before a pair of buttons when one is pressed. The file is named after its race:
+ * the one on the board, or the one that the buttons' paragraph names.
  * @param {Document} page @param {() => Snapshot | undefined} onBoard
  */
 export function mountSaving(page, onBoard) {
@@ -57,7 +60,7 @@ export function mountSaving(page, onBoard) {
   });
 }
 
-/** Has the browser save a file under a name. @param {Blob} file @param {string} download */
+/** Make the browser save a file under a name. @param {Blob} file @param {string} download */
 function offer(file, download) {
   const link = document.createElement("a");
   const href = URL.createObjectURL(file);
@@ -66,7 +69,7 @@ function offer(file, download) {
 }
 
 /**
- * Saves all figures of a race in one ZIP: each as SVG and CSV, and their captions.
+ * Save all figures of a race in one ZIP: each as SVG and CSV, and their captions.
  * @param {Snapshot} [race]
  */
 async function saveAll(race) {
@@ -92,7 +95,7 @@ async function saveAll(race) {
 }
 
 /**
- * What a file says above its figure: title, sentence, and the race that it is about.
+ * Return the heading of a figure's file: title, sentence, and the race that it is about.
  * @param {Element} shown @param {Snapshot} [race]
  * @returns {Heading}
  */
@@ -115,8 +118,9 @@ const textOfPlot = (plot, kind, heading) =>
   kind === "csv" ? csv(rowsOfPlot(plot)) : svgOfPlot(plot, heading);
 
 /**
- * The points of a chart as rows, the first of headings: a point's own name or else its trace's, x,
- * y, and where it has intervals their ends. What stands for the legend alone is left out.
+ * List a chart's points as rows, after a row of headings: the point's own name or else its trace's,
+ * x, y, and the ends of its interval, if the chart has intervals. Traces that only fill the legend
+ * are left out.
  * @param {Pick<Plot, "_fullLayout" | "_fullData">} plot
  */
 export function rowsOfPlot(plot) {
@@ -137,7 +141,7 @@ export function rowsOfPlot(plot) {
 }
 
 /**
- * A table's rows as it shows them, the first of headings; a mean with its interval is two cells.
+ * List a table's rows as it shows them, headings first. A mean with its interval becomes two cells.
  * @param {{ rows: Iterable<HTMLTableRowElement> }} table
  */
 export function rowsOfTable({ rows: shown }) {
@@ -154,7 +158,7 @@ export function rowsOfTable({ rows: shown }) {
   );
 }
 
-/** Rows as a CSV file (RFC 4180). @param {unknown[][]} rows */
+/** Write rows as a CSV file (RFC 4180). @param {unknown[][]} rows */
 export function csv(rows) {
   /** @param {unknown} value */
   const cell = (value) => {

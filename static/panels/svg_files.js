@@ -13,8 +13,8 @@ const LINES = [
 ];
 
 /**
- * A chart as one file. Plotly draws it in several layers, and names its patterns by the page's
- * address; in the file they are named by their ids alone.
+ * Write a chart as one SVG file. Plotly draws it in several layers, and names its patterns by the
+ * page's address; the file names them by their ids alone.
  * @param {Plot} plot @param {Heading} heading
  */
 export function svgOfPlot(plot, heading) {
@@ -27,7 +27,7 @@ export function svgOfPlot(plot, heading) {
 }
 
 /**
- * A table's texts where it has them on the page, with a line under each row.
+ * Write a table as an SVG file: each text at its place on the page, and a line under each row.
  * @param {HTMLTableElement} table @param {Heading} heading
  */
 export function svgOfTable(table, heading) {
@@ -56,7 +56,7 @@ export function svgOfTable(table, heading) {
   });
 }
 
-// The words of an element with the place of each, since a line may end between any two.
+// Return an element's words, each with its place, since a line may end between any two.
 /** @param {Element} element @returns {[string, DOMRect][]} */
 function wordsOf({ childNodes }) {
   const texts = [...childNodes].filter((node) => node instanceof Text);
@@ -71,7 +71,7 @@ function wordsOf({ childNodes }) {
 }
 
 /**
- * A file of such a size below its heading.
+ * Write an SVG file: the heading, and below it a drawing of this size in pixels.
  * @param {number} width @param {number} height @param {Heading} heading
  * @param {(body: SVGElement) => void} draw
  */
@@ -94,7 +94,7 @@ function svgOf(width, height, heading, draw) {
 }
 
 /**
- * A text in lines that are no wider than there is room.
+ * Break a text into lines no wider than the room.
  * @param {string} text @param {number} room in pixels @param {string} font
  */
 function linesOf(text, room, font) {
@@ -111,7 +111,7 @@ function linesOf(text, room, font) {
 }
 
 /**
- * A new element in `parent`.
+ * Add a new element to `parent`.
  * @param {SVGElement} parent @param {string} tag
  * @param {Record<string, string | number>} attributes
  */

@@ -1,4 +1,4 @@
-// What codes look like decoded alone.
+// Swatches: codes decoded alone.
 
 import { swatchAt } from "../lanes/marks.js";
 import look from "../look.json" with { type: "json" };
@@ -7,7 +7,7 @@ import { html } from "../vendor/lit-html.js";
 
 const atlas = { text: "", url: "" }; // the image of all swatches, and its address for styles
 
-// Takes in the image of all swatches, and gives back the memory of the one before.
+// Take in the image of all swatches, and free the memory of the one before.
 /** @param {string} text */
 export function takeAtlas(text) {
   if (atlas.text === text) return;
@@ -19,7 +19,7 @@ export function takeAtlas(text) {
 }
 
 /**
- * What a code looks like decoded alone, `side` pixels wide; an empty square where there is no
+ * Draw the swatch of a code decoded alone, `side` pixels wide; an empty square where there is no
  * token.
  * @param {number | null | undefined} token @param {number} codes @param {number} side
  */

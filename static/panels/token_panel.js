@@ -1,5 +1,5 @@
-// The token panel: what every step did to one cell of one lane, and the two distributions that met
-// there.
+// The token panel: what every step did to one cell of one lane, and the two distributions of its
+// test.
 
 import { cellInWords, chance, dividing, isKnown } from "../numbers.js";
 import { lifeOf, OUTSIDE, stepInWords, WHY_KNOWN, whyToken } from "../trace/explain.js";
@@ -13,12 +13,13 @@ import { swatchOf, takeAtlas } from "./swatch.js";
 import { consideredOf, isOfRatio, testOf } from "./token_test.js";
 
 /**
- * What draws the life of the pinned cell, or hides the panel. Of a race that is over the whole life
- * is shown, with the step that the board shows marked; of one that runs, what the board has shown.
+ * Return the function that draws the pinned cell's life, or hides the panel. For a race that is
+ * over, draw the whole life, and mark the step that the board shows. For one that runs, draw what
+ * the board has shown.
  * @param {HTMLElement} panel
  */
 export function bindToken(panel) {
-  // What the visitor chose of the life that is shown: a row, and another number than was drawn.
+  // The visitor's choice in the life that is shown: a row, and another number than was drawn.
   /** @type {{ life: string, row: number | null, number: number | null }} */
   let choice = { life: "", row: null, number: null };
 
@@ -50,8 +51,8 @@ export function bindToken(panel) {
 }
 
 /**
- * Says of the cell that is pointed at, in one line: where it is, its token, and what the last step
- * that is shown did to it.
+ * Say in one line of the cell that is pointed at: its place, its token, and what the last shown
+ * step did to it.
  * @param {HTMLElement} line @param {HTMLElement} pace what it covers
  * @param {Raced} state @param {number[]} steps
  */
@@ -112,7 +113,7 @@ function headOf({ lane, cell, life, now, codes, columns }) {
 }
 
 /**
- * The life of the cell, and of its chosen row what the rule considered beside the draft, and the
+ * Draw the cell's life and, for the chosen row, what the rule considered beside the draft, and the
  * distributions.
  * @param {CellView} view @param {number} chosen @param {number | null} tried
  * @param {(change: { row?: number, number: number | null }) => void} choose

@@ -1,5 +1,4 @@
-// What a rule considered beside a draft: the number drawn, its group, its candidates, its
-// neighbours.
+// A rule's evidence beside the draft: the number drawn, its group, its candidates, its neighbours.
 
 import { chance, countOf, dividing } from "../numbers.js";
 import {
@@ -22,8 +21,8 @@ const UNDRAWN = ["block", "typical"];
 const AT_ONCE = ["zipar", "rows"];
 
 /**
- * All that a row's rule considered. `tried` is the number that the visitor tries in the place of
- * the one that was drawn, and `tries` takes another one.
+ * Draw all that a row's rule considered. `tried` is the number that the visitor tries in place of
+ * the one that was drawn, and `tries` sets another one.
  * @param {CellView} view @param {LifeRow} row
  * @param {number | null} tried @param {(number: number) => void} tries
  */
@@ -41,14 +40,14 @@ export function consideredOf(view, row, tried, tries) {
 }
 
 /**
- * Whether a row's acceptance probability is known to be a ratio, that of p and q or of its rule's
- * own masses, and the number drawn to have decided.
+ * Test whether a row's acceptance probability is known to be a ratio (of p and q, or of its rule's
+ * own masses), and the number drawn to have decided.
  * @param {Lane} lane @param {LifeRow} row
  */
 export const isOfRatio = (lane, row) => lane.rule !== OUTSIDE || isRatioTest(row);
 
-// The acceptance probability as a filled length, the uniform number as a tick on it, and both in
-// words.
+// Draw the acceptance probability as a filled length, the uniform number as a tick on it, and both
+// in words.
 /** @param {string} rule @param {LifeRow} row */
 export function testOf(rule, row) {
   const [uniform, acceptance] = decisive(row);
@@ -71,7 +70,7 @@ function testBar(acceptance, uniform) {
   </i>`;
 }
 
-// What a token drawn with those of other rows saw of the cells around it.
+// Show what a token, drawn together with those of other rows, saw of the cells around it.
 /** @param {CellView} view @param {LifeRow} row */
 function neighboursOf({ lane, codes, columns }, row) {
   const swatches = seenAround(lane, row, columns).around.map(({ name, cell, seen, draft }) => {
@@ -88,8 +87,8 @@ function neighboursOf({ lane, codes, columns }, row) {
   </figure>`;
 }
 
-// The number that decided, if one did. It can be dragged past the acceptance probability, to see
-// what would have come; the race stays as it was.
+// Offer the number that decided, if one did, to be dragged past the acceptance probability. The
+// words say what would have come; the race stays as it was.
 /**
  * @param {string} rule @param {LifeRow} row
  * @param {number | null} tried @param {(number: number) => void} tries
@@ -119,7 +118,8 @@ function experimentOf(rule, row, tried, tries) {
   </figure>`;
 }
 
-// GSD's group or LANTERN's neighbourhood: its tokens, and the two masses.
+// Show GSD's group or LANTERN's neighbourhood: its tokens, and the two masses that the rule
+// compares.
 /** @param {CellView} view @param {Group} group @param {number | null} draft */
 function groupOf({ lane, codes }, { count, tokens, p, q }, draft) {
   const gsd = lane.decoder === "gsd";
@@ -147,7 +147,7 @@ function groupOf({ lane, codes }, { count, tokens, p, q }, draft) {
   </figure>`;
 }
 
-// The candidates of a tree, in the order in which they were tried.
+// Show a tree's candidates, in the order in which they were tried.
 /** @param {CellView} view @param {LifeRow} row */
 function candidatesOf({ lane, codes }, row) {
   const { candidates } = row;
