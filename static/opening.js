@@ -1,6 +1,6 @@
-// What has to happen before the page's first paint, in its head: the classes of an embedded board
-// and of the first screen, the page's language, and what the page was opened with. Gradio answers
-// its `load` event late, by when the visitor may have raced and the address may name another race.
+// Runs in the page's head, before its first paint: the classes of an embedded board and of the
+// first screen, the page's language, and what the page was opened with. Gradio answers its `load`
+// event late, by when the visitor may have raced and the address may name another race.
 
 import { opensInside } from "./board/inside.js";
 import { typedPrompt } from "./form/typed.js";

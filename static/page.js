@@ -1,5 +1,5 @@
-// Joins the board to the page: which race it shows, what the page's address says then, and what
-// else on the page is about that race.
+// Joins the board to the page: which race it shows, what the page's address then says, and which
+// other parts of the page are about that race.
 
 import { mountBets } from "./board/bet.js";
 import { MountedBoard } from "./board/board.js";
@@ -83,9 +83,9 @@ class Page {
   }
 
   /**
-   * Opens with the race that the page's address names, or else with a recorded one; a race that is
+   * Open with the race that the page's address names, or else with a recorded one. A race that is
    * asked for meanwhile comes before both. An embedded board shows no other race than its address
-   * names. The other recorded races are fetched last, so that the tour needs no network.
+   * names. Fetch the other recorded races last, so that the tour needs no network.
    */
   async open() {
     const { opening, recorded, waiting } = this.#props;
@@ -110,7 +110,7 @@ class Page {
     }
   }
 
-  /** Shows the race that gradio names. */
+  /** Show the race that gradio names. */
   take() {
     const { value } = this.#props;
     if (!value) return;
@@ -118,7 +118,7 @@ class Page {
     this.#races.ask(value);
   }
 
-  // The visitor's own race in progress, of a page that was closed or has lost its key.
+  // Take over the visitor's own race in progress, from a page that was closed or has lost its key.
   /** @param {Opened} opened */
   #own({ race, key }) {
     if (!key) return;
@@ -127,8 +127,8 @@ class Page {
     this.#board.go({});
   }
 
-  // The server does not keep a race: asked by gradio it says so. While the page opens, the answer
-  // to that says it.
+  // Handle a race that the server does not keep: the answer to gradio's request says so, or, while
+  // the page opens, the answer to its opening.
   /** @param {string} race */
   #miss(race) {
     if (this.#isOpen) this.#trigger("show", { race });
@@ -140,8 +140,8 @@ class Page {
     return this.#board.show(race);
   }
 
-  // Another race comes to the board. The page's address names it, so that it comes back with the
-  // page; neither the server nor an address knows of two races on one board.
+  // Prepare the page for another race on the board. The page's address names the race, so that it
+  // comes back with the page; neither the server nor an address knows of two races on one board.
   /** @param {Shown} race */
   #changeTo(race) {
     this.#shown = race.id ?? "";
@@ -160,7 +160,7 @@ class Page {
     document.dispatchEvent(new Event("photo-finish-start"));
   }
 
-  // Has the page follow the race on the board: what rests while it is on, and its end.
+  // Follow the race on the board: what rests while it is on, and its end.
   /** @param {Raced} state */
   #follow({ race }) {
     const { id = "" } = race.snapshot;
@@ -182,11 +182,11 @@ class Page {
     this.#trigger("over");
   }
 
-  // Whether the visitor watches another one's race.
+  // Test whether the visitor watches another visitor's race.
   /** @param {string} race */
   #isGuestOf = (race) => race === this.#races.asked.race && !keyOf(race);
 
-  // Scrolls a race that begins into sight, below the form's first row, which stays on the screen.
+  // Scroll a race that begins into view, below the form's first row, which stays on the screen.
   #reveal() {
     const { bottom } = query(this.#element, ".lanes").getBoundingClientRect();
     if (bottom <= windowHeight()) return;
@@ -242,8 +242,8 @@ class Page {
 }
 
 /**
- * The name by which the server counts a browser's bets on a race as one. Where the browser keeps
- * nothing, it is the page's.
+ * Return the name by which the server counts a browser's bets on a race as one. Where the browser
+ * keeps nothing, the name is the page's.
  */
 function voter() {
   const numbers = () => Array.from(crypto.getRandomValues(new Uint32Array(4)));
@@ -256,7 +256,7 @@ function voter() {
 const RACE_KEYS = {};
 
 /**
- * Keeps the key by which a race can be stopped, so that its page has it again after a reload.
+ * Keep the key by which a race can be stopped, so that its page has it again after a reload.
  * @param {string} race @param {string} key
  */
 function keepKey(race, key) {
@@ -264,5 +264,5 @@ function keepKey(race, key) {
   keep(() => sessionStorage, race, key);
 }
 
-/** The key of a race; "" of another visitor's. @param {string} race */
+/** Return the key of a race; "" for another visitor's. @param {string} race */
 const keyOf = (race) => RACE_KEYS[race] ?? kept(() => sessionStorage, race);

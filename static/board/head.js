@@ -70,7 +70,7 @@ export function drawHead(board, state) {
   say(part("clock-unit"), clockName(clock) + (present && speed !== 1 ? `, ${speed}×` : ""));
   say(part("prompt"), prompt || "Type a prompt and press Race.");
   const size = `${grid.join(" × ")} tokens${fillingInWords(race)}`;
-  // Of another machine only its name and its cores or memory are named, to keep this to one line.
+  // Another machine is named without its remaining facts, to keep this to one line.
   const where = elsewhere
     ? `recorded on another machine, ${machine.split(", ", 2).join(", ")}`
     : machine;

@@ -1,4 +1,4 @@
-// What the board's modules share: what is drawn, and the state that it is drawn from. Types alone.
+// Types that the board's modules share: the things drawn, and the state that they are drawn from.
 
 /** A mark of look.json: a circle's radius, or lines through points; filled or stroked. */
 interface Shape {
@@ -28,7 +28,9 @@ interface Selected {
   here: boolean; // whether it was selected in this lane
   marked: boolean; // whether what the latest step did is marked on its cells
 }
-/** What all pictures are drawn with, and each lane's instant and whether its latest step is marked. */
+/**
+ * The style that all pictures share, and each lane's instant and whether to mark its latest step.
+ */
 interface PicturesDrawn {
   style: Style;
   cell: Chosen | null;
@@ -36,7 +38,7 @@ interface PicturesDrawn {
   marked: boolean[];
 }
 
-/** What all figures are drawn with, and each lane's instant and its place. */
+/** The facts that all figures share, and each lane's instant and its place. */
 interface FiguresDrawn {
   clock: Clock;
   views: View[];
@@ -60,7 +62,7 @@ interface Card {
   written: string; // all that its figures show, as a key
 }
 
-/** What a frame of the board is drawn with. */
+/** The input of a frame of the board. */
 interface Frame {
   cards: Card[];
   swatches: HTMLImageElement | null;
@@ -114,7 +116,7 @@ interface State {
   inside: boolean; // whether all controls are shown, and not the first screen
   spread: boolean; // whether the first screen shows all lanes' pictures
 }
-/** What the list of races says of one, and the race itself once the browser has it. */
+/** A race in the list of races, and the race itself once the browser has it. */
 interface Listed {
   id: string;
   title: string;
@@ -124,10 +126,12 @@ interface Listed {
 }
 /** The state while there is a race on the board. */
 type Raced = State & { race: Race };
-/** What `go` takes; {lane, step} is the instant at which that lane has made so many steps. */
+/**
+ * A change that `go` takes; {lane, step} is the instant at which that lane has made `step` steps.
+ */
 type Change = Partial<Omit<State, "race">> & { lane?: number; step?: number };
 
-/** What the keys do. */
+/** The acts of the keys and buttons. */
 interface Acts {
   toggle(): void;
   step(back: boolean): void;

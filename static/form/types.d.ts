@@ -1,4 +1,4 @@
-// What the form's scripts are given. Types alone.
+// Types of the form's scripts.
 
 /** A knob as app/page/lane_list.py sends it; `choices` are none for a number. */
 interface ListedKnob {
@@ -33,7 +33,7 @@ interface Canvas {
   picture: HTMLCanvasElement;
 }
 
-// What gradio gives to a script of the form; each has a value and properties of its own.
+// Gradio's arguments to a script of the form; each script has a value and properties of its own.
 declare const element: HTMLElement;
 declare const props: LaneListProps | FillInProps | WordListProps;
 declare function watch(name: string, callback: () => void): void;
@@ -50,8 +50,7 @@ interface FillInProps {
   fillable: Fillable;
   lanes: Record<Fills, string[]>;
 }
-/** The names that a prompt can have, under headings: a name, its emoji or none, and a text to search. */
-/** Each word with its emoji, or nothing, and all that it is called. */
+/** Words of one kind under a heading: each word, its emoji or "", and its names to search. */
 interface WordGroup {
   title: string;
   kind: string;
@@ -62,9 +61,11 @@ interface WordListProps {
   groups?: WordGroup[];
   file?: string;
 }
-/** What of a picture a model fills in: everything below a row, or any part. */
+/** The part of a picture that a model can fill in: everything from one row down, or any part. */
 type Fills = "below" | "any";
-/** Of the models that can fill in, the grid and the codes of their pictures, and what they fill in. */
+/**
+ * The models that can fill in: their pictures' grids and numbers of codes, and what they fill in.
+ */
 type Fillable = Record<string, [rows: number, columns: number, codes: number, fills: Fills]>;
 
 /** A race that is asked for: what gradio gives to the board (`board_value` in app/races/races.py). */
@@ -82,7 +83,7 @@ interface Opened {
 /** The answer to the page's opening (`Links.open` in app/page/links.py). */
 type Opening = Opened & { form: Record<string, unknown>; go: boolean; session: string };
 
-/** What the page's head keeps (opening.js). */
+/** The handlers and values that the page's head keeps (opening.js). */
 interface Window {
   photoFinish: {
     query: string; // that the page was opened with
@@ -92,7 +93,7 @@ interface Window {
   };
 }
 
-/** What gradio gives to the board. */
+/** Gradio's properties of the board. */
 interface PageProps {
   value: Asked | null;
   waiting: Snapshot; // the board while it has no race

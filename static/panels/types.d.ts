@@ -1,4 +1,4 @@
-// What is read of plotly's charts. Types alone.
+// Types of plotly's charts, as far as they are read.
 
 interface PlotAxis {
   title?: { text?: string };
@@ -16,7 +16,7 @@ interface Plot extends Element {
   _fullData: PlotTrace[];
   _responsiveChartHandler?: () => void;
 }
-/** What stands above a figure in its file; "" where there is nothing to say. */
+/** The heading of a figure in its file; a part is "" where there is nothing to say. */
 interface Heading {
   title: string;
   sentence: string;

@@ -1,5 +1,5 @@
-// Phones beside the stage. One with the stage's code turns its chapters: the server answers a press
-// once this page says that it has heard the turn. Those of the hall propose prompts, once the
+// Phones at the stage. A phone with the stage's code turns its chapters: the server answers a press
+// once this page says that it has heard the turn. Phones in the hall propose prompts, once the
 // speaker opens it.
 
 import { isResting } from "../controls/keys.js";
@@ -12,8 +12,8 @@ const PAUSES_HEARD = [500, 1500]; // ms before each further try to say that a tu
 const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
 
 /**
- * Shows the links for phones when m or its button is pressed on the stage, and turns the stage as
- * phones say.
+ * Show the links for phones when m or its button is pressed on the stage, and turn the stage as the
+ * phones ask.
  * @param {HTMLElement} root @param {Board} board @param {string} server its address
  */
 export function mountRemote(root, { state, go, onChange }, server) {
@@ -56,16 +56,17 @@ export function mountRemote(root, { state, go, onChange }, server) {
     drawHall();
   }
 
-  /** A link for a phone, as one types it. @param {string} path */
+  /** Write a link for a phone as one types it. @param {string} path */
   const linkOf = (path) => `${server.replace(/^https?:\/\//, "")}/${path}`;
 
-  // Opens the hall for prompts, or closes it; the server tells the stage of it.
+  // Open the hall for prompts, or close it. The server tells the stage.
   async function turnHall() {
     const answer = await post(`${own}/hall`, { open: !hallCode }).catch(() => null);
     if (!answer?.ok) say(part("hall-count"), "The page's server does not answer. Try again.");
   }
 
-  // While the hall is open its link is shown alone: whoever has the other one turns the stage.
+  // Draw the hall's link. While the hall is open it stands alone: whoever has the other link turns
+  // the stage.
   function drawHall() {
     const button = part("hall-open", HTMLButtonElement);
     button.hidden = closeTurns === null;
@@ -118,7 +119,7 @@ export function mountRemote(root, { state, go, onChange }, server) {
 const post = (address, body) => fetch(address, { method: "POST", body: JSON.stringify(body) });
 
 /**
- * Tells the server that a turn was heard, again where a proxy answers in its place.
+ * Tell the server that a turn was heard. Try again where a proxy answers in the server's place.
  * @param {string} address @param {number} turn
  */
 async function sayHeard(address, turn, [pause, ...pauses] = PAUSES_HEARD) {

@@ -13,10 +13,10 @@ const NONE =
 /** @type {Record<string, 1 | -1>} */
 const TURNS = { PageDown: 1, n: 1, ArrowRight: 1, " ": 1, PageUp: -1, p: -1, ArrowLeft: -1 };
 
-/** Whether this window is a speaker's view. */
+/** Test whether this window is a speaker's view. */
 export const isSpeaker = () => new URLSearchParams(location.search).get("speaker") === "1";
 
-/** A time as "4:05" or "1:04:05". @param {number} milliseconds */
+/** Write a time as "4:05" or "1:04:05". @param {number} milliseconds */
 export function inMinutes(milliseconds) {
   const seconds = Math.floor(Math.max(0, milliseconds) / SECOND);
   const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
@@ -26,7 +26,7 @@ export function inMinutes(milliseconds) {
 }
 
 /**
- * Shows the speaker's view in the place of the board.
+ * Show the speaker's view in place of the board.
  * @param {HTMLElement} root that holds the board's markup
  */
 export function mountSpeaker(root) {

@@ -4,8 +4,8 @@
 const CHANNEL = "photo-finish-stage";
 
 /**
- * What joins the windows of this browser; null where it does not let them be joined, as in a frame
- * whose site may keep nothing.
+ * Open a channel between this browser's windows. Return null where the browser blocks it, as in a
+ * frame whose site may keep nothing.
  */
 export function openChannel() {
   try {
@@ -15,7 +15,7 @@ export function openChannel() {
   }
 }
 
-/** Opens the speaker's view, or brings the one that is open. */
+/** Open the speaker's view, or bring the open one to the front. */
 export function openSpeaker() {
   const theme = document.body.classList.contains("dark") ? "dark" : "light";
   const address = `${location.pathname}?speaker=1&__theme=${theme}`;
@@ -23,7 +23,7 @@ export function openSpeaker() {
 }
 
 /**
- * Answers speaker's views while the board is on the stage.
+ * Answer the speaker's view while the board is on the stage.
  * @param {Board} board
  * @param {{ turn(by: number): void, notes(): Notes | null }} tour
  */

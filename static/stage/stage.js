@@ -13,12 +13,12 @@ const narrow = "(max-width: 700px)"; // a phone
 const slim = "(max-width: 640px)"; // where two lanes stand beside each other
 const FIRST = ["ar", "scd", "gsd"]; // decoders that the first screen shows, if they race
 
-/** Whether the stage has room for one lane. @param {State} state */
+/** Test whether the stage has room for one lane only. @param {State} state */
 export const isPhone = ({ present }) => present && matchMedia(narrow).matches;
 
 /**
- * The lanes whose pictures are on the screen: on a phone's stage one, on the first screen a few,
- * with the one that was chosen last among them.
+ * List the lanes whose pictures are on the screen: one on a phone's stage, a few on the first
+ * screen, the lane chosen last always among them.
  * @param {Raced} state @param {boolean} phone
  */
 export function lanesShown(state, phone) {
@@ -35,7 +35,7 @@ export function lanesShown(state, phone) {
 }
 
 /**
- * The lane after this one, or before it, of those that are not hidden.
+ * Return the shown lane `by` places after this one; before it if `by` is negative.
  * @param {Raced} state @param {number} by
  */
 export function nextLane(state, by) {
@@ -45,7 +45,7 @@ export function nextLane(state, by) {
 }
 
 /**
- * Wires the strip, taps and swipes.
+ * Wire the strip, taps and swipes.
  * @param {HTMLElement} root @param {Board} board @param {{ move(by: number): boolean }} tour
  */
 export function mountStage(root, { state, go, onChange }, tour) {
@@ -62,7 +62,7 @@ export function mountStage(root, { state, go, onChange }, tour) {
     timer = setTimeout(() => delete strip.dataset.shown, SHOWN);
   }
 
-  // Turns to another chapter of the tour, or outside of it by a step.
+  // Turn to another chapter of the tour, or outside the tour step through the race.
   /** @param {number} by */
   function turn(by) {
     if (!hasRace(state) || tour.move(by)) return;

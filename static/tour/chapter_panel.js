@@ -76,8 +76,8 @@ function triesList(tries) {
 }
 
 /**
- * "3 of 12": the chapter's number, as links count it; on a route its place among the route's pages.
- * A visitor's own race may leave chapters out.
+ * Write a chapter's number, as links count it: "3 of 12". On a route, count the route's pages. A
+ * visitor's own race may leave chapters out.
  * @param {Tour} tour
  */
 export const countOfChapters = ({ chapters, at, isRoute }) =>

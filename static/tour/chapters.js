@@ -42,9 +42,10 @@ const SCENES = [
 ];
 
 /**
- * The tour of a race; `missing` are the chapters whose decoder made no step in it. One of the
- * tour's recorded `races` has its own chapters, and a place for each of the others'; else a race
- * that fills in a part has that one chapter, and another race all others.
+ * Return the tour of a race; `missing` are the chapters whose decoder made no step in it. A
+ * recorded race of the tour (one of `races`) has its own chapters and places for the other races'
+ * chapters. Of other races, one that fills in a part of a picture has that one chapter, and any
+ * other race has all the rest.
  * @param {Race} race @param {TourRaces | null} races
  * @returns {Found}
  */
@@ -110,7 +111,7 @@ function chapterOf({ title, say, reference, decoders, beside, fourLanes = false 
   };
 }
 
-// A pass in three parts: the drafts that it finds, what its test says of each, and what it leaves.
+// Show a pass in three parts: the drafts before it, its test, and its outcome.
 /** @param {Lane} lane @param {number} index @param {number} step @param {string} layer */
 function framesOf(lane, index, step, layer) {
   const { first, touched, before, after, nfe } = lane.steps[step - 1];
@@ -139,8 +140,8 @@ function framesOf(lane, index, step, layer) {
   ];
 }
 
-// The last page: what to try now, beside the lanes of the chapter before it. All lanes would be too
-// many for half a stage.
+// Return the last page, which suggests what to try now. It keeps the lanes of the chapter before
+// it, since all lanes would be too many for half a stage.
 /** @param {{ number: number, view?: Chapter["view"] }} before @returns {Chapter} */
 function yourTurn({ number, view }) {
   const line =

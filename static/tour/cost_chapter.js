@@ -3,7 +3,7 @@
 import { countOf, inMilliseconds } from "../numbers.js";
 import { fitCosts } from "../trace/modelled_clock.js";
 
-// Shows the end of the race on another machine's clock, which visitors can change.
+// Show the end of the race on another machine's clock, which visitors can change.
 /** @param {unknown} _ @param {Race} race */
 export function whenItLoses(_, race) {
   const { costs } = fitCosts(race.lanes);

@@ -29,7 +29,7 @@ import {
   summary,
 } from "./examples.js";
 
-// Shows a pass in the middle of the picture at which the model was as sure as it usually was.
+// Show a pass in the middle of the picture at which the model was about as sure as usual.
 /** @param {Lane} lane @param {Race} race */
 export function oneAtATime(lane, race) {
   const rows = rowsOf(lane);
@@ -52,7 +52,7 @@ export function oneAtATime(lane, race) {
   return { step: shown.at + 1, cell: shown.cell, lines };
 }
 
-// Shows the pass that repeated the most guesses.
+// Show the pass that repeated the most guesses.
 /** @param {Lane} lane */
 export function guessInParallel(lane) {
   const verified = [DID.ACCEPTED, DID.RESAMPLED];
@@ -72,7 +72,7 @@ export function guessInParallel(lane) {
   return { step: at + 1, cell, lines };
 }
 
-// Shows the end of the race beside vanilla AR: two pictures, and how many tokens are equal.
+// Show the end of the race beside vanilla AR: two pictures, and how many tokens are equal.
 /** @param {Lane} lane @param {Race} race */
 export function sameNoise(lane, race) {
   const ar = racedIndex(race, "ar");
@@ -101,14 +101,14 @@ export function sameNoise(lane, race) {
   return { cell: null, lines, replay: { title: "Compare the two pictures", frames } };
 }
 
-// The guesses that a lane redrew before their test, and how many of them came out as they were.
+// Count the guesses that a lane redrew before their test, and those that came out unchanged.
 /** @param {LifeRow[]} rows */
 function keptOf(rows) {
   const redrawn = rows.filter((row) => !row.committed && row.draft !== null);
   return { kept: redrawn.filter((row) => row.draft === row.token).length, all: redrawn.length };
 }
 
-// What share of its guesses SCD kept, beside SJD's.
+// Say what share of its guesses SCD kept, beside SJD's.
 /** @param {Kept} scd @param {Kept} sjd */
 function keptInWords(scd, sjd) {
   if (!scd.all) return "";
@@ -118,7 +118,7 @@ function keptInWords(scd, sjd) {
   return `${more ? ": here" : ". Not in this race:"} ${own}, and in SJD ${percent(sjd.kept, sjd.all)}`;
 }
 
-// Shows the pass that accepted the most guesses.
+// Show the pass that accepted the most guesses.
 /** @param {Lane} lane @param {Race} race */
 export function redrawCoupled(lane, race) {
   const rows = rowsOf(lane);
@@ -135,7 +135,7 @@ export function redrawCoupled(lane, race) {
   return { step: at + 1, cell, lines };
 }
 
-// Shows a step that accepted some drafts and rejected the next: the rejected cell, and why.
+// Show a step that accepted some drafts and rejected the next: the rejected cell, and why.
 /** @param {Lane} lane @param {Race} race */
 export function guessWithADistribution(lane, race) {
   const rejected = rowsOf(lane).filter(
@@ -165,7 +165,7 @@ export function guessWithADistribution(lane, race) {
   return { step: shown.at + 1, cell: shown.cell, lines, test: odds };
 }
 
-// What becomes of most drafts, by the mean acceptance as it is shown.
+// Say whether most drafts pass, from the mean acceptance as it is shown.
 /** @param {string} mean */
 function fateOf(mean) {
   if (Number(mean) === HALF) return "half of the drafts pass";
@@ -174,7 +174,7 @@ function fateOf(mean) {
 
 const HALF = 0.5; // below it a guess fails more often than not
 
-// Shows a cell where both distributions are flat and still far apart, if there is one. Fresh
+// Show a cell where both distributions are flat and still far apart, if there is one. Fresh
 // guesses, whose q is certain, are left out.
 /** @param {Lane} lane */
 export function whyHard(lane) {
@@ -207,8 +207,8 @@ export function whyHard(lane) {
   return { layer: "tv", step: lane.count, cell: shown.cell, lines };
 }
 
-// Shows a later candidate that was accepted, inside the picture if there is one, in a step that
-// ended at a rejection and kept many drafts behind it.
+// Show a later candidate that was accepted: inside the picture if possible, and in a step that had
+// a rejection and kept many drafts after it.
 /** @param {Lane} lane @param {Race} race */
 export function treeAndContinuation(lane, race) {
   const rows = rowsOf(lane);

@@ -1,16 +1,17 @@
-// What the chapters look for in a race: rows that make a good example, and what a lane did in all.
+// The chapters' examples in a race: rows that show a rule well, and a lane's totals in words.
 
 import { countOf, lastOf } from "../numbers.js";
 import { DID, rowOfStep } from "../trace/explain.js";
 
 /**
- * The lane whose drafts are tested by this decoder's own rule, if it made a step; else -1.
+ * Return the index of the lane whose drafts this decoder's own rule tests, if it made a step; else
+ * -1.
  * @param {Race} race @param {string} name
  */
 export const racedIndex = ({ lanes }, name) =>
   lanes.findIndex(({ rule, count }) => rule === name && count > 0);
 
-/** Every row of a lane with its step, oldest first. @param {Lane} lane @returns {LifeRow[]} */
+/** List every row of a lane with its step, oldest first. @param {Lane} lane @returns {LifeRow[]} */
 export function rowsOf(lane) {
   return lane.steps.flatMap(({ touched }, at) =>
     Array.from({ length: touched }, (_, i) => rowOfStep(lane, at, i)),
@@ -18,7 +19,7 @@ export function rowsOf(lane) {
 }
 
 /**
- * The item with the highest score, the first of equals; null of none.
+ * Return the item with the highest score, the first of equals; null where there are no items.
  * @template T @param {T[]} items @returns {T | null}
  * @param {(item: T) => number} score
  */
@@ -34,8 +35,8 @@ export const bestStep = (lane, score) => best([...lane.steps.keys()], score) ?? 
 export const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)];
 
 /**
- * The step that accepted the most drafts: its index, its accepted rows, and the cell of the last of
- * them.
+ * Return the step that accepted the most drafts: its index, its accepted rows, and the cell of the
+ * last of them.
  * @param {Lane} lane
  */
 export function mostAccepted(lane) {
@@ -44,20 +45,20 @@ export function mostAccepted(lane) {
   const here = accepted.filter((row) => row.at === at);
   return { at, here, cell: here.at(-1)?.cell ?? lastCell(lane, at) };
 }
-/** The last cell that a step committed. @param {Lane} lane @param {number} at */
+/** Return the last cell that a step committed. @param {Lane} lane @param {number} at */
 export const lastCell = (lane, at) => lane.order[lane.steps[at].after - 1];
 
-// Whether a draft makes a good example: it was drawn from a distribution, is no fresh guess, and p
-// and q can be read.
+// Test whether a draft makes a good example: it was drawn from a distribution, is no fresh guess,
+// and its p and q are large enough to read.
 /** @param {Shares} row */
 export const isReadable = ({ p, q }) =>
   p !== null && q !== null && p >= 0.001 && q >= 0.01 && q < 0.999;
 
-// Whether a cell lies where there is a picture to be seen around it.
+// Test whether a cell lies where there is a picture around it to see.
 /** @param {Row} row @param {Race} race */
 export const isInside = ({ cell }, { cells }) => cell >= 0.3 * cells && cell < 0.85 * cells;
 
-// What a lane did in all: "256 tokens in 117 passes (2.19 a pass)".
+// Write a lane's totals: "256 tokens in 117 passes (2.19 a pass)".
 /** @param {Lane} lane */
 export function summary(lane) {
   const { reached, passes } = lastOf(lane.steps);
@@ -65,7 +66,7 @@ export function summary(lane) {
   return `${countOf(reached, "token")} in ${countOf(passes, "pass", "passes")} (${each} a pass)`;
 }
 
-// What another decoder's lane took, if it raced: "; SJD took 117 passes for 256 tokens".
+// Write another decoder's totals, if it raced: "; SJD took 117 passes for 256 tokens".
 /** @param {Race} race @param {string} decoder */
 export function against(race, decoder) {
   const other = race.lanes[racedIndex(race, decoder)];

@@ -20,7 +20,7 @@ export const FILLING = {
 const passes = (lane) => countOf(lastOf(lane.steps).passes, "pass", "passes");
 
 /**
- * Shows the pass of ASSD that accepted the most guesses.
+ * Show the pass of ASSD that accepted the most guesses.
  * @param {Lane} lane @param {Race} race @returns {Scene}
  */
 export function fillInAPart(lane, race) {

@@ -1,4 +1,4 @@
-// All chapters of the tour, by what they are called and what races in them.
+// All chapters of the tour: their titles, and the decoders that race in them.
 
 import { FILLING } from "./filling_chapter.js";
 import outline from "./outline.json" with { type: "json" };
@@ -8,6 +8,9 @@ import { ROLLING, ROWS } from "./rows_chapter.js";
 /** @type {Entry[]} */
 export const CHAPTERS = [...outline, ROWS, ROLLING, FILLING, SELF_TEST];
 
-/** The number of the chapter that is about a decoder; 0 where none is. @param {string} decoder */
+/**
+ * Return the number of the chapter that is about a decoder; 0 where there is none.
+ * @param {string} decoder
+ */
 export const chapterAbout = (decoder) =>
   1 + CHAPTERS.findIndex(({ decoders }) => decoders[0] === decoder);

@@ -1,4 +1,4 @@
-// p and q of one draft as bars: what both give a token, what is rejected, what is redrawn. q can be
+// p and q of one draft as bars: the share of each token that is kept, rejected or redrawn. q can be
 // moved towards p.
 
 import { chance } from "../numbers.js";
@@ -9,7 +9,7 @@ import { html } from "../vendor/lit-html.js";
 const PARTS_OF_DRAFT = ["kept", "rejected", "redrawn"];
 
 /**
- * The picture, with q moved by this share of the way to p. `move` takes another share.
+ * Draw the bars with q moved by `share` of the way to p. `move` sets another share.
  * @param {Overlap} overlap @param {number} share @param {(share: number) => void} move
  */
 export function overlapPicture({ tokens, others, tv }, share, move) {
@@ -53,7 +53,7 @@ export function overlapPicture({ tokens, others, tv }, share, move) {
 }
 
 /**
- * A token's row in the picture, whose bar has its parts end to end.
+ * Draw a token's row, whose bar has its parts end to end.
  * @param {string} name @param {ReturnType<typeof partsOf>} parts
  * @param {number} whole the probability of a whole bar
  */
@@ -74,7 +74,7 @@ function overlapRow(name, parts, whole) {
 }
 
 /**
- * What the bars show, with q moved by this share of the way to p.
+ * Say what the bars show, with q moved by `share` of the way to p.
  * @param {number} tv of the race's own q @param {number} share
  */
 export function overlapInWords(tv, share) {

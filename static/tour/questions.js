@@ -1,4 +1,4 @@
-// The questions of the tour's last chapters: each is answered by what is chosen on the board.
+// The questions of the tour's last chapter. The answer to each is chosen on the board.
 
 import { asTokens, chance, countOf, lastOf } from "../numbers.js";
 import { DID, lifeOf, wasSaved } from "../trace/explain.js";
@@ -18,7 +18,7 @@ const NEAR = 0.05; // a TV below it is agreement
 const FAR = 0.8; // one above it is not
 const SURE = 0.9; // a top-1 above it
 
-/** Shows the end of the race. @param {Lane} _ @param {Race} race @returns {Scene} */
+/** Show the end of the race. @param {Lane} _ @param {Race} race @returns {Scene} */
 export function askQuestions(_, race) {
   const lines = [
     "Answer on the board: choose a token, a clock or a layer, then press Check. Nothing is stored, and you can leave at any question.",
@@ -27,8 +27,8 @@ export function askQuestions(_, race) {
 }
 
 /**
- * The first questions of the pool that this race can answer, about the lanes that the chapter
- * shows.
+ * Return the first questions of the pool that this race can answer, about the lanes that the
+ * chapter shows.
  * @param {Race} race @returns {Question[]}
  */
 export function questionsOf(race) {
@@ -48,7 +48,7 @@ export function questionsOf(race) {
 }
 
 /**
- * A question about the token that is chosen, if a lane has one that answers it.
+ * Return a question about the token that is chosen, if a lane has a token that answers it.
  * @param {Lane[]} lanes @param {Set<number>} indices @param {string} ask
  * @param {(row: LifeRow, lane: Lane) => boolean} isRight
  * @param {(row: LifeRow, lane: Lane) => string} reason
@@ -127,7 +127,7 @@ function ofTokens(lanes, indices) {
 const passesTaken = ({ steps }) => lastOf(steps).passes;
 
 /**
- * Questions about the lane whose token is chosen.
+ * Return the questions about the lane whose token is chosen.
  * @param {Lane[]} lanes @param {Set<number>} indices @returns {Question[]}
  */
 function ofLanes(lanes, indices) {
@@ -171,7 +171,7 @@ function ofLanes(lanes, indices) {
   ];
 }
 
-/** The clock on which another lane is first. @param {Lane[]} lanes @returns {Question[]} */
+/** Ask for the clock on which another lane is first. @param {Lane[]} lanes @returns {Question[]} */
 function ofClocks(lanes) {
   /** @param {(lane: Lane) => number} clock */
   const first = (clock) =>

@@ -37,7 +37,7 @@ export function acceptANeighbour(lane, race) {
   return relaxed(lane, race, rule, masses, "a neighbour");
 }
 
-// What a relaxed rule gave up, by its mean shift.
+// Say what a relaxed rule gave up, by its mean shift.
 /** @param {number} tests @param {number} shifts their sum */
 function priceInWords(tests, shifts) {
   const price = "The price: the picture's distribution is no longer the model's own";
@@ -48,8 +48,8 @@ function priceInWords(tests, shifts) {
   return `${price}. The mean shift is ${chance(shift)} (TV from p; 0 for exact rules), ${asTokens(shift)}.`;
 }
 
-// The chapter of a relaxed rule. It shows the plainest acceptance that p(x) / q(x) alone would have
-// rejected, and says how many there were.
+// Return the chapter of a relaxed rule. It shows the plainest acceptance that p(x) / q(x) alone
+// would have rejected, and says how many there were.
 /**
  * @param {Lane} lane @param {Race} race @param {string} rule
  * @param {(group: Group, ratio: number) => string} masses @param {string} whom

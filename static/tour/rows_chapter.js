@@ -25,10 +25,10 @@ export const ROLLING = {
   beside: ["ar", "zipar"],
 };
 
-/** How many tokens a row is behind the one above. @param {Lane} lane */
+/** Return how many tokens a row stays behind the one above. @param {Lane} lane */
 const lag = ({ steps }) => steps.findIndex(({ tokens }) => tokens > 1);
 
-// The price of a lane, once it is known.
+// Write the mean shift of a lane, once it is known.
 /** @param {Lane} lane */
 function price({ steps }) {
   const { tests, shifts } = lastOf(steps);
@@ -36,7 +36,7 @@ function price({ steps }) {
 }
 
 /**
- * Shows the pass in the middle of those with the most open rows, and a token in the middle of its
+ * Show the middle one of the passes that wrote in the most rows, and a token in the middle of its
  * front.
  * @param {Lane} lane @param {Race} race @returns {Scene}
  */
@@ -67,7 +67,7 @@ export function drawRowsAtOnce(lane, race) {
 }
 
 /**
- * Shows the pass that committed the most tokens, and one of them in the middle.
+ * Show the pass that committed the most tokens, and one of them in the middle.
  * @param {Lane} lane @param {Race} race @returns {Scene}
  */
 export function guessInEveryRow(lane, race) {
@@ -75,7 +75,7 @@ export function guessInEveryRow(lane, race) {
   /** @param {Step} step */
   const cellsOf = ({ first, before, after }) =>
     Array.from({ length: after - before }, (_, i) => lane.row(first + i).cell);
-  /** How many rows of the picture a step wrote in. @param {Step} step */
+  /** Count the rows of the picture that a step wrote in. @param {Step} step */
   const rowsIn = (step) =>
     new Set(cellsOf(step).map((cell) => Math.floor(cell / race.grid[1]))).size;
   const at = bestStep(lane, (i) => steps[i].tokens);
@@ -102,7 +102,7 @@ export function guessInEveryRow(lane, race) {
   };
 }
 
-/** What ZipAR's lanes took. @param {Race} race */
+/** Write the passes of ZipAR's lanes. @param {Race} race */
 const besideZipar = ({ lanes }) =>
   lanes
     .filter(({ decoder, count }) => decoder === "zipar" && count > 0)
@@ -113,7 +113,7 @@ const besideZipar = ({ lanes }) =>
     .join("");
 
 /**
- * A lane a quarter and half of the way, and at its end.
+ * Return views of a lane after a quarter, a half and all of its steps.
  * @param {Lane} lane @param {(step: Step) => string} inWords @returns {Replay["frames"]}
  */
 function framesAlong({ steps }, inWords) {

@@ -4,7 +4,7 @@ import { closest, query } from "../dom.js";
 import { hasRace } from "../trace/replay.js";
 import { html, nothing } from "../vendor/lit-html.js";
 
-/** How far a visitor has come with the questions of a race. */
+/** A visitor's progress through the questions of a race. */
 export class SelfTest {
   #questions;
   #board;
@@ -19,7 +19,7 @@ export class SelfTest {
     this.#board = board;
   }
 
-  /** The question, and what was said to its answer. @param {() => void} redraw */
+  /** Draw the question, and the verdict on its answer. @param {() => void} redraw */
   picture(redraw) {
     const count = this.#questions.length;
     const isOver = this.#at === count;

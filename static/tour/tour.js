@@ -23,7 +23,7 @@ const MOVES_ON_STAGE = { "tour-back": -1, "tour-on": 1 };
 /** @param {Race | null} race */
 const idOf = (race) => race?.snapshot.id;
 
-// Whether to tour this race of a visitor's, and not the recorded ones.
+// Test whether to tour this race of a visitor's, instead of the recorded ones.
 /** @param {Race} race */
 function isTour({ snapshot, lanes }) {
   const raced = new Set(lanes.filter((lane) => lane.count > 0).map((lane) => lane.decoder));
@@ -54,7 +54,7 @@ export class MountedTour {
   // the race is there.
   /** @type {{ race?: string | null, from?: string, then(): void } | null} */
   #awaited = null;
-  /** The questions of each race, as their visitor left them. @type {Map<string, SelfTest>} */
+  /** Each race's questions, as the visitor left them. @type {Map<string, SelfTest>} */
   #asked = new Map();
 
   /** @param {HTMLElement} root @param {Board} board */
@@ -92,7 +92,7 @@ export class MountedTour {
     this.#draw();
   }
 
-  /** Begins the tour where the page's address asks for it, once its first race is there. */
+  /** Begin the tour if the page's address asks for it, once its first race is there. */
   begin() {
     const race = idOf(this.#board.state.race);
     if (!this.#opens || (this.#board.tours && !race)) return;
@@ -100,19 +100,19 @@ export class MountedTour {
     this.#start(this.#named);
   }
 
-  /** Turns by so many chapters. Returns whether there is a tour. @param {number} by */
+  /** Turn by a number of chapters. Return whether there is a tour. @param {number} by */
   move(by) {
     if (!this.#tour) return false;
     this.#show(this.#tour.at + by); // which ends the tour until another race is there
     return true;
   }
 
-  /** As `move`; outside of the tour the next chapter is its first. @param {number} by */
+  /** Turn as `move` does. Outside the tour, the next chapter is its first. @param {number} by */
   turn(by) {
     if (!this.move(by) && by > 0) this.#start(this.#named);
   }
 
-  /** What a speaker reads of the chapter that is shown; null outside of the tour. */
+  /** Return the speaker's notes on the chapter that is shown; null outside the tour. */
   notes() {
     const chapter = this.#shown();
     if (!this.#tour || !chapter) return null;
@@ -121,7 +121,7 @@ export class MountedTour {
     return { count: countOfChapters(this.#tour), title, lines, say: words, next };
   }
 
-  // Opens the tour at a chapter: about the race on the board if it has that chapter, else about the
+  // Open the tour at a chapter: about the race on the board if it has that chapter, else about the
   // recorded one.
   /** @param {number} number */
   #explain(number) {
@@ -154,7 +154,7 @@ export class MountedTour {
     this.#fetch(tours.races.whole, () => this.#open(before));
   }
 
-  // What is on the board now, to come back once the tour is left.
+  // Return the board's present state, to bring it back once the tour is left.
   /** @param {Race} race @returns {Before} */
   #before(race) {
     const { layer, clock, costs, hidden, cell, t, playing, spread } = this.#board.state;
@@ -162,7 +162,7 @@ export class MountedTour {
     return { race: idOf(race), snapshot: race.snapshot, instant };
   }
 
-  // The tour's recorded races, if this race is one of them; else null.
+  // Return the tour's recorded races, if this race is one of them; else null.
   /** @param {Race} race */
   #racesOf(race) {
     const { races } = this.#board.tours ?? {};
@@ -170,7 +170,7 @@ export class MountedTour {
     return races && id && Object.values(races).includes(id) ? races : null;
   }
 
-  // Asks for a race of the tour. Should it not come, the visitor can ask again.
+  // Ask for a race of the tour. If it does not come, the visitor can ask again.
   /** @param {string | null | undefined} race @param {() => void} then */
   #fetch(race, then) {
     this.#awaited = { race, from: idOf(this.#board.state.race), then };
@@ -190,13 +190,14 @@ export class MountedTour {
     this.#toTransport();
   }
 
-  // In two columns the transport stays in sight, so that the arrows can be seen to work.
+  // Keep the transport in sight where there are two columns, so that the arrows can be seen to
+  // work.
   #toTransport() {
     if (matchMedia(WIDE).matches && !this.#board.state.present)
       query(this.#frame, ".transport").scrollIntoView();
   }
 
-  // The chapter that is shown.
+  // Return the chapter that is shown.
   #shown() {
     const chapter = this.#tour?.chapters[this.#tour.at];
     return chapter && !("elsewhere" in chapter) ? chapter : null;
@@ -219,8 +220,8 @@ export class MountedTour {
     if (!matchMedia(WIDE).matches) this.#reveal(chapter);
   };
 
-  // Scrolls to a chapter in a window that is not wide. On a phone the pictures stand above the
-  // text, on one screen with it, and in a low window beside it.
+  // Scroll to a chapter in a window that is not wide. On a phone the pictures stand above the text,
+  // on one screen with it; in a low window, beside it.
   /** @param {Chapter} chapter */
   #reveal({ last }) {
     const isNarrow = matchMedia("(max-width: 640px)").matches;
@@ -229,7 +230,7 @@ export class MountedTour {
     (isBeside && !last ? query(this.#frame, ".lanes") : this.#panel).scrollIntoView();
   }
 
-  // Plays the chapter's pass in its parts. A visitor who likes things still presses for each part.
+  // Play the chapter's pass in its parts. With reduced motion the visitor presses for each part.
   #replay = () => {
     const tour = this.#tour;
     const frames = this.#shown()?.replay.frames ?? [];
@@ -269,7 +270,8 @@ export class MountedTour {
     return test.picture(() => this.#draw());
   };
 
-  // Ends the tour at this instant, or with another race, in the layer and on the clock of before.
+  // End the tour at this instant or with another race, in the earlier layer and on the earlier
+  // clock.
   /** @param {Change} change */
   #end = (change) => {
     const { layer, clock, spread } = this.#tour?.before.instant ?? this.#board.state;
@@ -277,7 +279,7 @@ export class MountedTour {
     this.#board.go({ layer, clock, spread, ...change });
   };
 
-  // Puts back the race, the instant and the layer that were there before.
+  // Leave the tour: bring back the race, the instant and the layer from before.
   #leave = () => {
     if (!this.#tour) return;
     const { go } = this.#board;
@@ -291,8 +293,8 @@ export class MountedTour {
     this.#board.tours?.give(snapshot);
   };
 
-  // Goes on with a race that was asked for, once it is on the board. Another race has other
-  // chapters.
+  // Go on with a race that was asked for, once it is on the board. End the tour where another race
+  // has come, which has other chapters.
   /** @param {Race} race */
   #follow(race) {
     if (!this.#board.tours) this.#offer(race);
@@ -306,7 +308,7 @@ export class MountedTour {
     this.#draw();
   }
 
-  // Offers the chapters that a race has, where there are no recorded ones for the others.
+  // Offer only the chapters that a race has, where there are no recorded races for the others.
   /** @param {Race} race */
   #offer(race) {
     if (this.#offered === idOf(race)) return;
@@ -357,12 +359,12 @@ export class MountedTour {
   }
 }
 
-/** The numbers of the chapters that a race has. @param {Race} race */
+/** Return the numbers of the chapters that a race has. @param {Race} race */
 const numbersOf = (race) => new Set(tourOf(race).chapters.map(({ number }) => number));
 
 /**
- * The chapters of a route, in its order, and the last page; all chapters where it names none of
- * them.
+ * Return the chapters of a route, in its order, and the last page; all chapters where the race has
+ * none of the route's.
  * @param {Found} found @param {number[]} route
  */
 function onRoute(found, route) {

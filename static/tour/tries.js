@@ -1,4 +1,4 @@
-// What the tour's last page offers to try. A board without a form has only some of it.
+// The suggestions of the tour's last page. A board without a form has only some of them.
 
 import { askForPrompt } from "../controls/prompt_dialog.js";
 import { query } from "../dom.js";

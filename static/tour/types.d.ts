@@ -1,6 +1,6 @@
 // A chapter of the tour, and what the page gives to it. Types alone.
 
-/** What a recorded race of the tour has chapters about. */
+/** The chapters that a recorded race of the tour has. */
 type Part = "whole" | "rows" | "filling";
 /** The ids of the tour's recorded races, of which some may not be there. */
 type TourRaces = Partial<Record<Part, string>>;
@@ -11,7 +11,7 @@ interface Tours {
   give(race: Shown): void; // one that the browser has
 }
 
-/** What a chapter plays again, part after part; without parts there is nothing to replay. */
+/** A chapter's replay, part after part; without parts there is nothing to replay. */
 interface Replay {
   title: string;
   frames: { words: string; view: Change }[];
@@ -33,13 +33,13 @@ interface Entry {
   beside: string[]; // decoders that are shown too
   fourLanes?: boolean;
 }
-/** How a step's test ended: drafts tested behind a rejection, and those of them that it kept. */
+/** How a step's test ended: drafts tested after a rejection, and how many of them it kept. */
 interface StepEnd {
   rejected: boolean;
   tested: number;
   kept: number;
 }
-/** What a chapter shows and says. */
+/** A chapter's view and text. */
 interface Scene {
   layer?: string;
   step?: number; // where there is none, the race's end is shown, with `costs` on the modelled clock
@@ -106,7 +106,7 @@ interface Tour extends Found {
   before: Before;
   isRoute: boolean; // whether it has the chapters of a route alone
 }
-/** What a chapter's buttons do, and what it shows beside its own text. */
+/** The acts of a chapter's buttons, and the parts that it shows beside its own text. */
 interface TourActs {
   show(at: number): void;
   leave(): void;
@@ -122,7 +122,7 @@ interface Before {
   instant: Change;
 }
 
-/** What the speaker's view shows of the stage. */
+/** The stage, as the speaker's view shows it. */
 interface Notes {
   count: string; // "3 of 14"; "" outside of the tour
   title: string;
@@ -130,7 +130,7 @@ interface Notes {
   say: string;
   next: string; // the next chapter's title, "" after the last
 }
-/** What the stage sends: what is on it, or null when it is left. */
+/** The stage's message: its notes, or null when the stage is left. */
 type StageMessage = { notes: Notes | null };
-/** What a speaker's view sends: it asks for the notes, or turns by a chapter. */
+/** A message of the speaker's view: it asks for the notes, or turns by a chapter. */
 type SpeakerMessage = { ask: true } | { turn: 1 | -1 };

@@ -27,7 +27,7 @@ export const DID = {
 export const ROUNDING = 0.5 / 65534; // by which a share on the wire is off, at most
 
 /**
- * The rows of one cell over the first `until` steps of a lane, oldest first.
+ * Return the rows of one cell over the first `until` steps of a lane, oldest first.
  * @param {Lane} lane @returns {LifeRow[]}
  * @param {number} cell @param {number} until
  */
@@ -43,8 +43,8 @@ export function lifeOf(lane, cell, until) {
 }
 
 /**
- * The i-th row of a lane's step, with that step. What is read of a row only when it is used stays
- * so.
+ * Return the i-th row of a lane's step, with that step. Fields of a row that are read only on use
+ * stay so.
  * @param {Lane} lane @param {number} at the step's index @param {number} i
  * @returns {LifeRow}
  */
@@ -55,7 +55,8 @@ export function rowOfStep(lane, at, i) {
   return Object.assign(lane.row(step.first + i), { pass: step.nfe, at, ahead, committed });
 }
 
-// How many of the rows from `first` to the i-th are in its row of the picture, itself not counted.
+// Count the rows from `first` to before the i-th that are in the same row of the picture as the
+// i-th.
 /** @param {Lane} lane @param {number} first @param {number} i */
 function aheadInRow(lane, first, i) {
   const own = lane.gridRow(lane.cellOf(first + i));
@@ -64,33 +65,34 @@ function aheadInRow(lane, first, i) {
   return ahead;
 }
 
-// Whether p(x) / q(x) alone would have rejected a draft that was accepted, whatever the rounding on
-// the wire.
+// Test whether p(x) / q(x) alone would have rejected a draft that was accepted, however the numbers
+// were rounded on the wire.
 /** @param {Row} row */
 export function neededGroup({ status, uniform, p, q }) {
   if (status !== DID.ACCEPTED || uniform === null || p === null || q === null) return false;
   return uniform * (q - ROUNDING) >= p + ROUNDING;
 }
 
-// Whether a draft failed its own test in a block, and one behind it passed.
+// Test whether a draft failed its own test in a block, and a later one passed.
 /** @param {Row} row */
 const isSaved = ({ status, uniform, acceptance }) =>
   status === DID.ACCEPTED && uniform !== null && acceptance !== null && uniform >= acceptance;
 
 /**
- * Whether an accepted draft would have been rejected by itself: its group, its neighbourhood or a
+ * Test whether an accepted draft would have been rejected alone: its group, its neighbourhood or a
  * later draft of its block saved it.
  * @param {string} rule @param {Row} row
  */
 export const wasSaved = (rule, row) =>
   rule === "block" ? isSaved(row) : rule !== "typical" && Boolean(row.group) && neededGroup(row);
 
-// Whether a draft was left untested by a decoder that then drafts anew (LANTERN's rejections).
+// Test whether a draft was left untested by a decoder that then drafts anew (after LANTERN's
+// rejections).
 /** @param {Row} row */
 export const isDropped = (row) => row.status === DID.DROPPED;
 
-// The uniform number and the acceptance probability that decided: those of the last candidate
-// tried, where there were several.
+// Return the uniform number and the acceptance probability that decided: those of the last
+// candidate tried, where there were several.
 /** @param {Row} row */
 export function decisive({ candidates, uniform, acceptance }) {
   const last = candidates.length > 1 ? lastOf(candidates) : { uniform, acceptance };
@@ -102,7 +104,7 @@ export const WHY_KNOWN =
   "before it draws any others.";
 
 /**
- * Why a cell holds what it holds, in a sentence or two.
+ * Say in a sentence or two why a cell holds its token.
  * @param {LifeRow[]} life @param {string} rule what tests its drafts
  */
 export function whyToken(rule, life) {
@@ -126,7 +128,8 @@ export function whyToken(rule, life) {
   return sentence + (accepted ? aloneWords(rule, last) : replacedWords(rule, last));
 }
 
-// What came of the cell before `last`: where its draft came from, and how often it was refined.
+// Say what happened to the cell before `last`: where its draft came from, and how often it was
+// refined.
 /** @param {LifeRow[]} before @param {LifeRow} [last] */
 export function pastOf(before, last) {
   const drafts = before.filter((row) => row.draft !== null);
@@ -156,8 +159,8 @@ function whatNext(last) {
   return `After pass ${last.pass} the guess is token ${last.token}; a later pass will test it.`;
 }
 
-// Why a draft was accepted or not: the two masses compared, and the number drawn; "" where the row
-// does not say.
+// Say why a draft was accepted or not: the two masses compared, and the number drawn; "" where the
+// row does not say.
 /** @param {string} rule @param {LifeRow} row @param {boolean} accepted */
 function whyVerified(rule, row, accepted) {
   const { uniform, acceptance } = row;
@@ -179,7 +182,7 @@ function whyVerified(rule, row, accepted) {
   return masses ? `${masses}, and ${test}` : test;
 }
 
-// Why a draft of a block was accepted or not; the drafts of a block are tested together.
+// Say why a draft of a block was accepted or not. A block's drafts are tested together.
 /** @param {LifeRow} row */
 function whyBlock(row) {
   const { uniform, acceptance, status } = row;
@@ -192,7 +195,7 @@ function whyBlock(row) {
   return `its block had probability ${chance(acceptance)} of being accepted up to here, and the number drawn was below that, ${test}`;
 }
 
-// Why a draft was accepted or not where p alone decides, by a threshold.
+// Say why a draft was accepted or not where p alone decides, by a threshold.
 /** @param {LifeRow} row */
 function whyTypical({ group, p, status }) {
   const gave = `p gave the draft ${chance(group?.p ?? p)}`;
@@ -215,7 +218,7 @@ function massesOf(decoder, { group, p, q, acceptance }) {
   return `p gave the draft ${ofP} and q ${ofQ}`;
 }
 
-// How it ended where several candidates of a tree were tried.
+// Say how the test ended where several candidates of a tree were tried.
 /** @param {string} decoder @param {LifeRow} row */
 function whyCandidates(decoder, { pass, candidates, status, token }) {
   const n = candidates.length;
@@ -233,7 +236,7 @@ function whyCandidates(decoder, { pass, candidates, status, token }) {
   return `at pass ${pass}, ${rejected} rejected and candidate ${n} accepted: ${why}.`;
 }
 
-// What is added of an accepted draft that needed its group.
+// Add what an accepted draft would have been without its group; "" if it did not need the group.
 /** @param {string} rule @param {LifeRow} row */
 function aloneWords(rule, row) {
   if (rule === "block" || !wasSaved(rule, row)) return "";
@@ -279,7 +282,7 @@ function whyFresh(decoder, before, { top, token, pass, ahead }) {
 }
 
 /**
- * What another number drawn would have decided; "" where none did.
+ * Say what another number would have decided; "" where no number decided.
  * @param {string} rule @param {LifeRow} row @param {number} number
  */
 export function experimentInWords(rule, row, number) {
@@ -299,7 +302,8 @@ export function experimentInWords(rule, row, number) {
 }
 
 /**
- * What a test's shift says, or the price of a token; "" where there is none.
+ * Say what a test's shift means, or the shift of a token whose price is known; "" where there is
+ * none.
  * @param {LifeRow} row @param {Pick<Lane, "priced" | "isRolling">} lane
  */
 export function shiftInWords(row, { priced, isRolling }) {
@@ -319,12 +323,12 @@ export function shiftInWords(row, { priced, isRolling }) {
   );
 }
 
-// A shift, and how much that is.
+// Write a shift, and what it does to tokens.
 /** @param {number} shift */
 const shiftOf = (shift) => `Shift ${chance(shift)}${shift ? `, ${asTokens(shift)}` : ""}`;
 
-// What the shift of a committed token says where rows advance each at its own pace: what its rule
-// shifts is known at once if at all, what its row could not see once the lane is done.
+// Say what the shift of a committed token means where each row advances at its own pace. The rule's
+// part is known at once, if ever; the part from what its row could not see, once the lane is done.
 /** @param {LifeRow} row */
 function rollingShift({ shift, ruleShift, status }) {
   const isExact = ruleShift === 0 || status === DID.FRESH;
@@ -347,7 +351,7 @@ function rollingShift({ shift, ruleShift, status }) {
 }
 
 /**
- * What one step did to the cell, in a few words: "accepted, 0.31 < 0.74".
+ * Say in a few words what one step did to the cell: "accepted, 0.31 < 0.74".
  * @param {LifeRow} row @param {string} rule
  */
 export function stepInWords(rule, row) {

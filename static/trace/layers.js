@@ -1,4 +1,4 @@
-// What a lane can show of each of its tokens, and in which colours; visualize/film/layers.py says
+// The layers that a lane can show of its tokens, and their colours; visualize/film/layers.py says
 // the same for films.
 
 import look from "../look.json" with { type: "json" };
@@ -10,7 +10,10 @@ export const LAYERS = look.layers.map((layer) => ({
   least: 0,
   ...layer,
 }));
-/** Layers that share a button, the first of them first. @type {Map<string, Layer[]>} */
+/**
+ * Layers by the group that shares a button, in look.json's order.
+ * @type {Map<string, Layer[]>}
+ */
 export const GROUPS = new Map(
   LAYERS.map(({ group }) => [group, LAYERS.filter((layer) => layer.group === group)]),
 );
@@ -27,7 +30,7 @@ export const SCALES = look.scales;
 // The engine's statuses, by their number.
 export const STATUSES = look.statuses;
 
-// The colour of a share on a scale, as [red, green, blue].
+// Return the colour of a share on a scale, as [red, green, blue] from 0 to 255.
 /** @param {string} scale @param {number} share */
 export function colourOf(scale, share) {
   const stops = SCALES[scale];
@@ -40,8 +43,8 @@ export function colourOf(scale, share) {
 }
 
 /**
- * The lane whose tokens the others' are compared with: the chosen one, else vanilla AR's, else the
- * first.
+ * Return the index of the lane that others are compared with: the chosen one, else vanilla AR's,
+ * else the first.
  * @param {Race} race @param {number | null} chosen @returns {number}
  */
 export function referenceOf({ lanes }, chosen) {
@@ -50,7 +53,7 @@ export function referenceOf({ lanes }, chosen) {
 }
 
 /**
- * The token that a lane has committed at a cell, at whatever instant; null if none.
+ * Return the token that a lane has committed at a cell, at whatever instant; null if none.
  * @param {Lane} lane @param {number} cell
  */
 export function committedToken(lane, cell) {
@@ -59,7 +62,7 @@ export function committedToken(lane, cell) {
 }
 
 /**
- * How many of a lane's committed cells hold another token than the reference lane's, and how many
+ * Count a lane's committed cells whose tokens differ from the reference lane's, and the cells that
  * can be compared.
  * @param {Lane} lane @param {View} view @param {Lane} against @returns {[number, number]}
  */
@@ -72,7 +75,7 @@ export function differing(lane, view, against) {
 }
 
 /**
- * What a layer shows of a cell: a share from 0 to 1, a count, a status's number, or 1 where the
+ * Return a layer's value of a cell: a share from 0 to 1, a count, a status's number, or 1 where the
  * token differs from that of the lane `against`; null where there is nothing to show.
  * @param {Lane} lane @param {View} view @param {number} cell @param {string} layer
  * @param {Lane | null} against
@@ -93,7 +96,7 @@ export function layerValue(lane, view, cell, layer, against = null) {
 }
 
 /**
- * The numbers [low, high] between which a layer lies in this race, its drafts included.
+ * Return the least and the greatest value of a layer in this race, its drafts included.
  * @param {Race} race @param {Layer} layer @returns {[number, number]}
  */
 export function rangeOf(race, { name, kind, least, most = 1 }) {
@@ -102,8 +105,7 @@ export function rangeOf(race, { name, kind, least, most = 1 }) {
   return [least, Math.max(least + 1, ...race.lanes.map((lane) => lane.most[name]))];
 }
 
-// Where a count stands on its scale, 0 to 1. By logarithms: most runs and waits are short, a few
-// are long.
+// Place a count on its scale, 0 to 1, by logarithms: most runs and waits are short, a few are long.
 /** @param {number} value @param {[number, number]} range */
 export const countShare = (value, [low, high]) =>
   Math.log(1 + value - low) / Math.log(1 + high - low);

@@ -1,5 +1,5 @@
-// The instant that is shown of a race while it runs. Messages bring its steps in bunches. The
-// instant follows the newest step evenly, a message behind, so that each step is seen in its turn.
+// The instant that is shown of a live race. Messages bring the race's steps in bunches; the instant
+// follows the newest step evenly, one message late, so that each step is seen in its turn.
 
 import { lengthOf, raceClock } from "./replay.js";
 
@@ -12,9 +12,9 @@ const NEWEST = 0.3; // the weight of the newest interval in the mean of all
 const SLACK = 1.5;
 
 /**
- * The second up to which all that happens in a race is known. Lanes that take turns have all come
- * at least as far as the one that is furthest behind, which steps next. Lanes that run all at once
- * are all at the instant of the one that is furthest.
+ * Return the second up to which everything in a race is known. Where lanes take turns, the one
+ * furthest behind steps next, so all have come at least as far. Where lanes run all at once, all
+ * are at the instant of the furthest one.
  * @param {Race} race
  */
 export function knownUntil(race) {
@@ -39,13 +39,13 @@ export class LiveClock {
     this.#due = this.#now = now;
   }
 
-  /** Whether there are steps that the instant has not reached. */
+  /** True while there are steps that the instant has not reached. */
   get isBehind() {
     return this.seconds < this.head;
   }
 
   /**
-   * Takes note of a message, after which all is known up to `head`.
+   * Take note of a message, after which everything is known up to `head`.
    * @param {number} head @param {number} now
    * @param {boolean} last whether no other message will come
    */
@@ -59,7 +59,7 @@ export class LiveClock {
     this.speed = (this.head - this.seconds) / (this.#interval * (last ? 1 : SLACK));
   }
 
-  /** Moves on to now, and returns the instant to show. @param {number} now */
+  /** Advance to now, and return the instant to show. @param {number} now */
   advance(now) {
     const passed = Math.max(0, now - this.#now) / 1000;
     this.#now = Math.max(this.#now, now);
@@ -68,7 +68,7 @@ export class LiveClock {
     return this.seconds;
   }
 
-  /** Goes to the newest known instant at once. */
+  /** Jump to the newest known instant. */
   catchUp() {
     this.seconds = this.head;
   }

@@ -1,16 +1,16 @@
-// Another machine's clock: what the same passes would cost there. A pass costs a + b x rows, where
-// a does not depend on its window and b is for each row of it. A pass of the drafter costs d.
+// Another machine's clock: what the same passes would cost there. A pass costs a + b × rows: a for
+// any window, and b for each row of it. A pass of the drafter costs d.
 
 import { countOf, lastOf, percent } from "../numbers.js";
 import { finishers } from "./replay.js";
 
 /**
- * Two machines by their peak figures (the roofline), in seconds: a reads what lies in memory once,
- * b computes. For 1.3 billion weights of 2 bytes (Janus-Pro 1B) a row is 2 x 1.3 GFLOP, and
- * guidance makes two. Laptop: 256 GB/s and 23 TFLOP/s. Large: 3.35 TB/s and 989 TFLOP/s, with 80 GB
- * filled by the weights and the caches of 340 pictures (576 tokens of 24 layers, 2,048 wide,
- * guidance twice: 0.23 GB each), on average half full; the pictures advance together, each with its
- * own window.
+ * Two machines by their peak figures (the roofline), in seconds: a is the time to read the memory
+ * once, b to compute a row. For 1.3 billion weights of 2 bytes (Janus-Pro 1B) a row is 2 × 1.3
+ * GFLOP, and guidance doubles it. Laptop: 256 GB/s and 23 TFLOP/s. Large: 3.35 TB/s and 989
+ * TFLOP/s, with 80 GB filled by the weights and the caches of 340 pictures (576 tokens of 24
+ * layers, 2,048 wide, guidance twice: 0.23 GB each), on average half full. The pictures advance
+ * together, each with its own window.
  */
 const MACHINES = {
   laptop: { pass: 2.6 / 256, row: (2 * 2.6e9) / 23e12 },
@@ -18,10 +18,11 @@ const MACHINES = {
 };
 
 /**
- * The costs that explain a race's measured steps best, in seconds: a and b by least squares, none
- * negative, over all passes of all lanes (forward, verification and cache time against rows); d is
- * the mean over the drafter's passes, 0 where it made none. `explained` is R squared, `error` the
- * mean relative error of the lanes' seconds; both null where nothing can be said.
+ * Fit the costs that explain a race's measured steps best, in seconds. a and b are least squares,
+ * neither negative, over all passes of all lanes (forward, verification and cache time against
+ * rows). d is the mean over the drafter's passes, 0 where there were none. `explained` is R
+ * squared, `error` the mean relative error of the lanes' seconds; both are null where they cannot
+ * be computed.
  * @param {Lane[]} lanes @returns {Fit}
  */
 export function fitCosts(lanes) {
@@ -58,7 +59,8 @@ export function fitCosts(lanes) {
   };
 }
 
-// A lane's clock after each of its steps, in whole microseconds as measured ones are.
+// Return a lane's clock after each of its steps, in seconds, rounded to microseconds as measured
+// ones are.
 /** @param {Lane} lane @param {Costs} costs */
 function modelledSeconds({ steps }, { pass, row, drafter }) {
   let seconds = 0;
@@ -69,8 +71,8 @@ function modelledSeconds({ steps }, { pass, row, drafter }) {
 }
 
 /**
- * The machines to choose from, the fitted one first. The drafter's pass keeps its share of a on all
- * of them.
+ * Return the machines to choose from, the fitted one first. The drafter's pass keeps its ratio to a
+ * on all of them.
  * @param {Fit} fit @returns {Preset[]}
  */
 export function presetsOf({ costs, passes, windows, explained, error }) {
@@ -117,7 +119,7 @@ export function presetsOf({ costs, passes, windows, explained, error }) {
 }
 
 /**
- * Sets the modelled clock of all lanes: after every step, and at the end so far.
+ * Set the modelled clock of all lanes: after every step, and at the end so far.
  * @param {Lane[]} lanes @param {Costs} costs
  */
 export function modelLanes(lanes, costs) {
@@ -132,7 +134,7 @@ export function modelLanes(lanes, costs) {
 const times = (ratio) => `${ratio.toFixed(ratio < 10 ? 2 : 1)}×`;
 
 /**
- * Who wins on the modelled clock, and which lanes lose to vanilla AR and why.
+ * Say who wins on the modelled clock, and which lanes lose to vanilla AR and why.
  * @param {Lane[]} lanes
  */
 export function verdictOf(lanes) {

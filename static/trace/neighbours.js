@@ -1,13 +1,14 @@
-// Which neighbours a token saw that was drawn together with tokens of other rows (ZipAR, Parallel
-// rows).
+// The neighbours that a token saw when it was drawn together with tokens of other rows (ZipAR,
+// Parallel rows).
 
 const AROUND = { left: [0, -1], "above left": [-1, -1], above: [-1, 0], "above right": [-1, 1] };
 
 /**
- * The neighbours that come before a cell in raster order, each with whether the pass that drew the
- * cell's token (its `row`) found one there, and the `draft` that this was, of its own row; null
- * where it was final. `stand`: where a row's first token was drawn before the row above had ended,
- * the cell whose token the model was fed in place of that row's last; else null.
+ * Return the neighbours that come before a cell in raster order. `seen` says whether the pass that
+ * drew the cell's token (its `row`) found a token there, and `draft` which draft of its own row
+ * that was; null for a final token. `stand` is the cell whose token the model was fed in place of
+ * the last token of the row above, where a row's first token was drawn before that row had ended;
+ * else null.
  * @param {Lane} lane @param {LifeRow} row @param {number} columns
  */
 export function seenAround(lane, { cell, at }, columns) {
@@ -31,7 +32,7 @@ export function seenAround(lane, { cell, at }, columns) {
 }
 
 /**
- * What `seenAround` finds, in words.
+ * Say what `seenAround` finds.
  * @param {Lane} lane @param {LifeRow} row @param {number} columns
  */
 export function seenInWords(lane, row, columns) {

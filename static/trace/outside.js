@@ -1,11 +1,12 @@
-// Why a cell of a lane from outside holds its token, in words. Its rule is not known here: what is
-// said is what its step table has, and that min(1, p / q) decided only where the table agrees.
+// Why a cell of a lane from outside holds its token, in words. Its rule is not known here, so the
+// words repeat the step table, and say that min(1, p / q) decided only where the numbers agree with
+// it.
 
 import { capital, chance, countOf, dividing, isKnown, lastOf, versus } from "../numbers.js";
 import { DID, decisive, isDropped, pastOf, ROUNDING, shiftInWords, whyToken } from "./explain.js";
 
 /**
- * Why a cell holds what it holds, in a sentence or two.
+ * Say in a sentence or two why a cell holds its token.
  * @param {string} rule @param {LifeRow[]} life
  */
 export function whyOutside(rule, life) {
@@ -28,8 +29,8 @@ export function whyOutside(rule, life) {
 }
 
 /**
- * Whether a row says that its draft was tested with min(1, p / q): its numbers give the acceptance
- * probability to their rounding, and the number drawn gives what became of the draft.
+ * Test whether a row's numbers agree with a test by min(1, p / q): they give the acceptance
+ * probability, up to rounding, and the number drawn gives the outcome.
  * @param {LifeRow} row
  */
 export function isRatioTest({ status, draft, token, p, q, acceptance, uniform, ...row }) {
@@ -44,7 +45,7 @@ export function isRatioTest({ status, draft, token, p, q, acceptance, uniform, .
 }
 
 /**
- * What a test's shift says of a lane with this badge; "" where there is none. A decoder whose
+ * Say what a test's shift means for a lane with this badge; "" where there is none. A decoder whose
  * author calls it lossless records 0.
  * @param {LifeRow} row @param {Lane} lane
  */
@@ -78,7 +79,7 @@ function becameWords({ status, candidates }) {
   return status === DID.RESAMPLED || status === DID.REJECTED ? "rejected" : "committed";
 }
 
-// The numbers behind an outcome; "" where the row has none.
+// Write the numbers behind an outcome; "" where the row has none.
 /** @param {LifeRow} row */
 function testWords(row) {
   const { p, q, candidates } = row;
@@ -112,7 +113,8 @@ function insteadWords({ status, draft, token, top, topDraft }) {
   return ` Token ${token} was committed in its place${again}${shares ? `: ${shares}` : ""}.`;
 }
 
-// A token's share of a distribution, "" where it is not among the likeliest that are recorded.
+// Write a token's probability in a distribution; "" where it is not among the likeliest that are
+// recorded.
 /** @param {Share[]} top @param {number} token */
 function shareOf(top, token) {
   const share = top.find(([id]) => id === token);

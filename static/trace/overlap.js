@@ -1,14 +1,14 @@
-// What p and q of a tested draft share, token by token: why a draft is accepted with probability
-// 1 − TV(p, q), and why what is committed comes from p (Leviathan et al., ICML 2023, Sec. 3.2 and
-// App. A.1).
+// The overlap of p and q of a tested draft, token by token. It shows why a draft is accepted with
+// probability 1 − TV(p, q), and why the committed token comes from p (Leviathan et al., ICML 2023,
+// Sec. 3.2 and App. A.1).
 
 const NAMED = 5; // tokens that are shown by themselves
 
 /**
- * p and q of a row's draft: the tokens of which both are known, the likeliest first, and all others
- * as one. What the others share is what 1 − TV leaves of the shares of these, so that nothing is
- * guessed of tokens that the step table does not name. Null where there was no draft to test, or
- * one that was certain.
+ * Return p and q of a row's draft: for at most NAMED tokens whose p and q are both known, the
+ * likeliest first, and for all other tokens together. The others share what the named tokens leave
+ * of 1 − TV, so that nothing is guessed about tokens that the step table does not name. Return null
+ * where no draft was tested, or where it was certain.
  * @param {Pick<Row, "draft" | "p" | "q" | "tv" | "top" | "topDraft">} row @returns {Overlap | null}
  */
 export function overlapOf({ draft, p, q, tv, top, topDraft }) {
@@ -34,8 +34,8 @@ export function overlapOf({ draft, p, q, tv, top, topDraft }) {
 }
 
 /**
- * What is kept of a token's draft, what is rejected of it, and what is redrawn, once q is replaced
- * by q + share × (p − q): what p and q do not share shrinks alike for all tokens.
+ * Split a token's probability into parts: kept, rejected, and redrawn, once q is replaced by q +
+ * share × (p − q). What p and q do not share shrinks by the same factor for all tokens.
  * @param {Shared} token @param {number} share from 0, the race's own q, to 1, p
  */
 export function partsOf({ p, q, shared }, share) {

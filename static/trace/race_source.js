@@ -4,8 +4,8 @@ import { openStream } from "./stream.js";
 import { advance, beginRace } from "./updates.js";
 
 /**
- * Brings one race at a time. A request supersedes those before it, wherever they came from: what
- * is still to come of an older one is not shown.
+ * Brings one race at a time. A request supersedes all earlier ones: what is still to come of an
+ * older race is not shown.
  */
 export class RaceSource {
   #root;
@@ -36,8 +36,8 @@ export class RaceSource {
   }
 
   /**
-   * Asks for a race. Resolves to whether it came, once it has been drawn; a superseded request
-   * resolves to false.
+   * Ask for a race. Resolve to whether it came, once it has been drawn; to false if another request
+   * supersedes this one.
    * @param {Partial<Asked> & { race: string }} asked @returns {Promise<boolean>}
    */
   ask({ race, key = "", more = false }) {
@@ -48,7 +48,7 @@ export class RaceSource {
     return race in this.#recorded ? this.#fetch(this.#asked) : this.#watch(race);
   }
 
-  /** Shows a race that the browser has. @param {Shown} race */
+  /** Show a race that the browser has. @param {Shown} race */
   give(race) {
     this.#supersede();
     this.#asked = { race: race.id ?? "", key: "", more: false };
@@ -69,8 +69,8 @@ export class RaceSource {
     return true;
   }
 
-  // A race that is on comes as server-sent events: a snapshot, and then what is new. Where the
-  // connection was lost it is asked for again, and all events are sent once more.
+  // Watch a live race. It comes as server-sent events: a snapshot, then updates. After a lost
+  // connection the race is asked for again, and all events are sent once more.
   /** @param {string} race @returns {Promise<boolean>} */
   #watch(race) {
     return new Promise((resolve) => {

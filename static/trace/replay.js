@@ -6,7 +6,7 @@ import { isKnown } from "../numbers.js";
 export const CLOCKS = ["seconds", "passes", "modelled"];
 
 /**
- * How many steps of a lane were done at t on a clock.
+ * Return how many steps of a lane were done at time t on a clock.
  * @param {Lane} lane @param {Clock} clock @param {number} t
  */
 export function stepAt(lane, clock, t) {
@@ -21,7 +21,7 @@ export function stepAt(lane, clock, t) {
 }
 
 /**
- * The lane after its k-th step; k = 0 is before the first.
+ * Return the lane after its k-th step; k = 0 is before the first.
  * @param {Lane} lane @param {number} k @returns {View}
  */
 export function laneAt(lane, k) {
@@ -72,7 +72,7 @@ export function laneAt(lane, k) {
 }
 
 /**
- * FNV-1a, 32 bits, of numbers as 4 bytes each, little-endian, in hexadecimal.
+ * Return the FNV-1a hash (32 bits, in hexadecimal) of numbers, each as 4 bytes, little-endian.
  * @param {number[]} numbers
  */
 export function hashOf(numbers) {
@@ -86,7 +86,7 @@ export function hashOf(numbers) {
 }
 
 /**
- * The hashes of the tokens and of the statuses that a lane shows.
+ * Return the hashes of the tokens and of the statuses that a lane shows.
  * @param {Lane} lane @param {View} view
  */
 export function hashesOf(lane, view) {
@@ -95,20 +95,20 @@ export function hashesOf(lane, view) {
 }
 
 /**
- * A lane's clock after its k-th step, or its last so far.
+ * Return a lane's clock after its k-th step, or its last so far.
  * @param {Lane} lane @param {Clock} clock @param {number} k
  */
 export const clockAt = (lane, clock, k) => lane.steps[Math.min(k, lane.count) - 1]?.[clock] ?? 0;
 /** @param {Lane} lane @param {Clock} clock */
 export const clockOf = (lane, clock) => clockAt(lane, clock, lane.count);
-/** How long a race is: the slowest lane's clock. @param {Race} race @param {Clock} clock */
+/** Return a race's length: the slowest lane's clock. @param {Race} race @param {Clock} clock */
 export const lengthOf = (race, clock) =>
   Math.max(0, ...race.lanes.map((lane) => clockOf(lane, clock)));
 
 /**
- * The race's clock. While the race runs it is that of the running lane which is furthest behind;
- * lanes that have made no step yet are left out, since the others do not wait for them. After the
- * race it is the slowest lane's.
+ * Return the race's clock. While the race runs, it is that of the running lane furthest behind;
+ * lanes without a step are left out, since the others do not wait for them. After the race, it is
+ * the slowest lane's.
  * @param {Race} race @param {Clock} clock
  */
 export function raceClock(race, clock) {
@@ -118,14 +118,14 @@ export function raceClock(race, clock) {
 }
 
 /**
- * How many steps of each lane are shown: those that it has made by the board's instant.
+ * Count the steps that each lane has made by the board's instant.
  * @param {Raced} state
  */
 export const stepsShown = ({ race, clock, t }) => race.lanes.map((lane) => stepAt(lane, clock, t));
 
 /**
- * What a clock shows when the lanes have raced for so many seconds: the least that any running lane
- * has reached on it. Where each lane has its own device, the most.
+ * Return what a clock shows once the lanes have raced for a number of seconds: the least that any
+ * running lane has reached on it, or the most where each lane has its own device.
  * @param {Race} race @param {Clock} clock @param {number} seconds
  */
 export function instantAt({ lanes, snapshot: { apart } }, clock, seconds) {
@@ -137,18 +137,18 @@ export function instantAt({ lanes, snapshot: { apart } }, clock, seconds) {
 }
 
 /**
- * The lanes that are not hidden, by their indices.
+ * Return the indices of the lanes that are not hidden.
  * @param {Pick<Raced, "race" | "hidden">} state
  */
 export const lanesOn = ({ race, hidden }) =>
   race.lanes.map((_, i) => i).filter((i) => !hidden.has(i));
 
-/** The lanes that are not hidden. @param {Pick<Raced, "race" | "hidden">} state */
+/** Return the lanes that are not hidden. @param {Pick<Raced, "race" | "hidden">} state */
 export const shownLanes = (state) => lanesOn(state).map((i) => state.race.lanes[i]);
 
 /**
- * Whether an instant lies in the first half of the time from a lane's k-th step to its next, and
- * that time is not shorter than `least`.
+ * Test whether an instant lies in the first half of the time from a lane's k-th step to its next,
+ * and that time is at least `least`.
  * @param {Lane} lane @param {Clock} clock @param {number} t @param {number} k
  * @param {number} least
  */
@@ -160,10 +160,10 @@ export function isJustAfter(lane, clock, t, k, least) {
 }
 
 /**
- * Each lane's place at an instant among the lanes that are shown; 1 is the first. Lanes that have
- * finished are in the order of a clock, and the others behind them in that of the tokens that they
- * have committed. Equal lanes share the better place. It is null while a lane has no token, and
- * where it came to nothing.
+ * Return each lane's place at an instant among the lanes that are shown; 1 is the first. Finished
+ * lanes come first, in the order of a clock; then the others, by the tokens that they have
+ * committed. Equal lanes share the better place. The place is null while a lane has no token, and
+ * for a lane that failed or was stopped.
  * @param {Raced} state @param {View[]} views
  */
 export function placesAt(state, views) {
@@ -177,8 +177,8 @@ export function placesAt(state, views) {
 }
 
 /**
- * Which lanes show a race's first finish on its clock ("first") and, once no lane goes on, its
- * last, of the lanes that are shown; "" of the others. A lane alone has no race.
+ * Mark the lanes that show a race's first finish on its clock ("first") and, once no lane goes on,
+ * its last ("last"), among the lanes that are shown; "" for the others. A single lane has neither.
  * @param {Raced} state @param {View[]} views
  */
 export function finishesAt(state, views) {
@@ -193,15 +193,15 @@ export function finishesAt(state, views) {
 }
 
 /**
- * When each lane's view finished; Infinity where it has not.
+ * Return when each lane's view finished; Infinity where it has not.
  * @param {Raced} state @param {View[]} views
  */
 const endsAt = ({ race, clock }, views) =>
   views.map(({ state }, i) => (state === "finished" ? clockOf(race.lanes[i], clock) : Infinity));
 
 /**
- * A lane's place at the finish of each clock among the lanes that are shown; null until no running
- * lane can still come in before it.
+ * Return a lane's place at the finish on each clock among the lanes that are shown; null while a
+ * running lane can still come in before it.
  * @param {Pick<Raced, "race" | "hidden">} state @param {Lane} lane @returns {Places}
  */
 export function placesOf(state, lane) {
@@ -219,8 +219,8 @@ export function placesOf(state, lane) {
 }
 
 /**
- * The instant of the next (or, with `back`, the latest earlier) step of any of these lanes; null
- * where there is none.
+ * Return the instant of the next step of any of these lanes or, with `back`, of the latest earlier
+ * one; null where there is none.
  * @param {Lane[]} lanes @param {Clock} clock @param {number} t
  */
 export function nextStep(lanes, clock, t, back = false) {
@@ -234,24 +234,24 @@ export function nextStep(lanes, clock, t, back = false) {
   return exists ? found : null;
 }
 
-/** Whether there is a race on the board. @param {State} state @returns {state is Raced} */
+/** Test whether there is a race on the board. @param {State} state @returns {state is Raced} */
 export const hasRace = (state) => state.race !== null;
 
-/** Whether no lane makes another step. @param {Race} race */
+/** Test whether no lane makes another step. @param {Race} race */
 export const isOver = ({ snapshot: { state } }) => ["finished", "stopped"].includes(state);
 
-/** Whether a race has been asked for and is not over. @param {Race} race */
+/** Test whether a race has been asked for and is not over. @param {Race} race */
 export const isOn = (race) => Boolean(race.snapshot.prompt) && !isOver(race);
 
 /**
- * The number of passes that a lane never exceeds, whatever is accepted. ASSD makes at most as many
- * as there are tokens (Theorem 1); null where nothing is promised.
+ * Return the number of passes that a lane never exceeds, whatever is accepted; null where no bound
+ * is known. ASSD makes at most as many passes as there are tokens (Theorem 1).
  * @param {Lane} lane
  */
 export const boundOf = (lane) => (lane.decoder === "assd" ? lane.total : null);
 
 /**
- * The lanes that have finished, in the order of a clock, as indices.
+ * Return the indices of the finished lanes, in the order of a clock.
  * @param {Lane[]} lanes @param {Clock} clock
  */
 export function finishers(lanes, clock) {

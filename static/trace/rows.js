@@ -2,7 +2,7 @@
 
 const BYTES = { Uint8: 1, Uint16: 2, Uint32: 4, Float32: 4 };
 
-// Rows of one dtype, in base64 that only grows. What has been added is decoded when it is read.
+// Rows of one dtype, in base64 that only grows. New text is decoded when a row is read.
 export class Rows {
   text = "";
   #view = new DataView(new ArrayBuffer(0));
@@ -24,7 +24,7 @@ export class Rows {
     this.#decoded = this.text.length;
   }
   /**
-   * A row's field, or the i-th number of one that holds several.
+   * Return a row's field, or the i-th number of a field with several.
    * @param {number} row @param {string} field
    */
   at(row, field, i = 0) {
@@ -33,7 +33,12 @@ export class Rows {
     if (i >= count) throw new RangeError(`${field} has ${count} numbers`);
     return this.#view[`get${type}`](row * this.size + offset + i * BYTES[type], true);
   }
-  /** All numbers of a field. @param {number} row @param {string} field @returns {number[]} */
+  /**
+   * Return all numbers of a field.
+   * @param {number} row
+   * @param {string} field
+   * @returns {number[]}
+   */
   all(row, field) {
     return Array.from({ length: this.fields[field][2] }, (_, i) => this.at(row, field, i));
   }

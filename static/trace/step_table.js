@@ -5,7 +5,7 @@ import { Rows } from "./rows.js";
 const SOURCE = { certain: 1, before: 2, own: 3 }; // where q's top tokens are found
 const PARTS = ["forward", "verify", "cache", "draft"]; // of a step's time, in microseconds
 const STRIDE = 64; // rows of `positions` between two of which it is kept where their details begin
-// What the first step counts on from.
+// The sums before the first step.
 const START = {
   after: 0,
   micros: 0,
@@ -20,12 +20,12 @@ const START = {
 /** @param {string} name */
 const camelCase = (name) => name.replace(/_(\w)/g, (_, letter) => letter.toUpperCase());
 
-// One lane of a race: what is sent of it (title, state, passes, ...) and its step table. Sampled
-// positions are counted from 0, and forced ones are left out: `order` has the cells in the order in
-// which they are committed, and `rank` the place of each cell in it. That order is known from the
-// start, unless the lane `isRolling`: then rows of its picture advance each at its own pace, and
-// `order` has what is committed so far. A row here is one touched cell in one step, step after
-// step, those that the step committed first.
+// One lane of a race: its facts (title, state, passes, ...) and its step table. Sampled positions
+// are counted from 0, without forced ones: `order` has the cells in the order in which they are
+// committed, and `rank` each cell's place in it. That order is known from the start, unless the
+// lane `isRolling`: then each row of its picture advances at its own pace, and `order` has the
+// cells committed so far. A row here is one touched cell in one step, step after step, the cells
+// that the step committed first.
 export class StepTable {
   /** @type {Step[]} */
   steps = [];
@@ -67,7 +67,7 @@ export class StepTable {
     return this.steps.length;
   }
 
-  /** Whether rows of the picture advance each at its own pace. */
+  /** True where each row of the picture advances at its own pace. */
   get isRolling() {
     return this.tables.places.count > 0;
   }
@@ -78,7 +78,7 @@ export class StepTable {
   }
 
   /**
-   * The token that stood at a cell before the race; null where a lane draws it.
+   * Return the token that stood at a cell before the race; null where a lane draws it.
    * @param {number} cell
    */
   knownToken(cell) {
@@ -86,8 +86,8 @@ export class StepTable {
   }
 
   /**
-   * Whether a lane of a snapshot of the same race has at least the rows that are here: rows are
-   * added to a table and never change.
+   * Test whether a lane of a snapshot of the same race has at least the rows that are here: rows
+   * are added to a table and never change.
    * @param {LaneSnapshot} wire
    */
   precedes({ table }) {
@@ -112,7 +112,7 @@ export class StepTable {
     for (let k = this.priced && !priced ? 0 : known; k < this.count; k++) this.#weigh(k);
   }
 
-  // Sums up the shifts of a step.
+  // Sum up the shifts of a step.
   /** @param {number} k */
   #weigh(k) {
     const { tests, shifts } = this.steps[k - 1] ?? START;
@@ -127,14 +127,14 @@ export class StepTable {
     }
   }
 
-  // The sequence position of a step's i-th row in `positions`.
+  // Return the sequence position of a step's i-th row in `positions`.
   /** @param {Step} step @param {number} i */
   #positionOf({ row, reached, tokens }, i) {
     return this.isRolling ? this.tables.places.at(row + i, "position") : reached - tokens + i;
   }
 
-  // The shift of a step's i-th position, forced ones counted: that of a test, or, where they are
-  // known, the price of a token. A rolling lane has none before: what its tests shift is not all.
+  // Return the shift of a step's i-th position, forced ones counted: the test's or, once prices are
+  // known, the token's. A rolling lane has none until then: its tests' shifts are not all of it.
   /** @param {Step} step @param {number} i */
   #shift(step, i) {
     const { positions, prices } = this.tables;
@@ -193,7 +193,7 @@ export class StepTable {
     if (step.after > before) this.most.runs = Math.max(this.most.runs, tokens);
   }
 
-  // The newest row is that of a cell which its step commits.
+  // Commit a cell in a step; the newest row is the cell's.
   /** @param {Step} step @param {number} cell */
   #commit(step, cell) {
     const rank = step.after++;
@@ -207,12 +207,12 @@ export class StepTable {
       this.runs.push(rank);
   }
 
-  /** The row of the picture that a cell is in. @param {number} cell */
+  /** Return the row of the picture that a cell is in. @param {number} cell */
   gridRow(cell) {
     return Math.floor(cell / this.columns);
   }
 
-  /** The cell that a row is about. @param {number} row */
+  /** Return the cell that a row is about. @param {number} row */
   cellOf(row) {
     return this.#cells[row];
   }
@@ -233,7 +233,7 @@ export class StepTable {
   }
 
   /**
-   * A probability or a distance; null where there is none.
+   * Return a probability or a distance of a row; null where there is none.
    * @param {number} row @param {string} name
    */
   share(row, name) {
@@ -245,7 +245,8 @@ export class StepTable {
   }
 
   /**
-   * What a group or a neighbourhood added to a draft's acceptance; null where there was none.
+   * Return what a group or a neighbourhood added to a draft's acceptance probability; null where
+   * there was none.
    * @param {number} row
    */
   gain(row) {
@@ -262,7 +263,7 @@ export class StepTable {
     return value === this.dtypes.none ? null : value / this.dtypes.one;
   }
 
-  // The step, counted from 0, that a row is of.
+  // Return the index of the step that a row belongs to, counted from 0.
   /** @param {number} row */
   stepOf(row) {
     let low = 0;
@@ -276,8 +277,8 @@ export class StepTable {
   }
 
   /**
-   * All that a row says. The distributions, the group and the candidates are read when they are
-   * used, since what goes through all rows uses few of them.
+   * Return all of a row. The distributions, the group and the candidates are read on use, since
+   * loops over all rows use few of them.
    * @returns {Row}
    * @param {number} i
    */
@@ -312,8 +313,8 @@ export class StepTable {
     };
   }
 
-  // Where the details of a row of `positions` begin in the other tables. They are counted from the
-  // nearest row before it of which that is kept.
+  // Return where the details of a row of `positions` begin in the other tables. They are counted
+  // from the nearest earlier row whose place is kept.
   /** @param {number} row */
   #detailsOf(row) {
     const last = Math.floor(row / STRIDE);
@@ -335,7 +336,7 @@ export class StepTable {
   }
 
   /**
-   * The likeliest tokens of a distribution.
+   * Return the likeliest tokens of a distribution.
    * @param {string} table @param {number} row @returns {Share[]}
    */
   #top(table, row) {
@@ -383,8 +384,8 @@ export class StepTable {
 }
 
 /**
- * Reads a snapshot. Where it goes on from `previous`, the race so far, it takes over its lanes and
- * decodes only what has been added; `fresh` says that its lanes are set out anew.
+ * Read a snapshot. Where it continues `previous`, the race so far, take over its lanes and decode
+ * only what is new; `fresh` says that the lanes are set out anew.
  * @param {Snapshot} snapshot @param {Race | null} previous @returns {Race}
  */
 export function readRace(snapshot, previous) {
@@ -399,8 +400,8 @@ export function readRace(snapshot, previous) {
   return { snapshot, grid: snapshot.grid, cells, lanes, fresh };
 }
 
-// Whether the lanes of a race go on in a snapshot. Its cells are known only once it has begun: then
-// its lanes are set out anew.
+// Test whether a snapshot continues the lanes of a race. Its cells are known only once it has
+// begun: then its lanes are set out anew.
 /** @param {Snapshot} snapshot @param {Race} race */
 function continues(snapshot, { snapshot: before, lanes }) {
   return (

@@ -1,11 +1,11 @@
 // Server-sent events that outlive a proxy. A browser asks again where a connection ends, but gives
-// up for good where an answer is an error, which a proxy's 502 is, too.
+// up for good where an answer is an error, such as a proxy's 502.
 
 const RETRIES = [500, 1000, 2000, 4000, 8000]; // ms before each further try; then the last one
 const ENDS = [204, 404]; // answers that there is no such stream
 
 /**
- * Opens a stream of events, which is opened again until the server says that there is none.
+ * Open a stream of events, and open it again until the server says that there is none.
  * @param {string} address
  * @param {Record<string, (event: MessageEvent<string>) => void>} takers by the events' names
  * @param {() => void} gone is called where the server says that there is no such stream

@@ -1,9 +1,9 @@
-// What the step table gives; what Python sends is in snapshot.d.ts. Types alone.
+// Types of the step table; the types of Python's messages are in snapshot.d.ts.
 
 type MeasuredClock = keyof Result["faster"];
 type Clock = MeasuredClock | "modelled";
 
-/** What a snapshot says of a lane besides its step table and its picture. */
+/** A lane's part of a snapshot without its step table and its picture. */
 type LaneFacts = Omit<LaneSnapshot, "table" | "picture">;
 
 /** An image that came of a race: a lane's whole picture, or patches of cells, one part after another. */
@@ -13,7 +13,9 @@ interface Painting {
 }
 /** A race that is watched: all of it so far, and what came to be painted, in order. */
 type Live = Snapshot & { paintings: Painting[] };
-/** What the board is given; `untimed` if its lanes' seconds do not compare, as of two machines. */
+/**
+ * A race given to the board; `untimed` if its lanes' seconds do not compare, as of two machines.
+ */
 type Shown = (Snapshot | Live) & { untimed?: boolean };
 
 /**
@@ -58,7 +60,10 @@ interface Candidate {
   uniform: number;
 }
 
-/** What p and q give to a token, or to several, and what both give to it: for one token the smaller. */
+/**
+ * A token's, or several tokens', share of p and of q, and the part common to both: for one token
+ * the smaller of the two.
+ */
 interface Shared {
   p: number;
   q: number;
@@ -75,7 +80,7 @@ interface Overlap {
 type Shares = Record<CamelCase<Dtypes["shares"][number]>, number | null> & { top1: number };
 type CamelCase<S extends string> = S extends `${infer A}_${infer B}` ? `${A}${Capitalize<B>}` : S;
 
-/** What one step did to one cell. */
+/** One step's effect on one cell. */
 interface Row extends Shares {
   cell: number;
   step: number;
@@ -100,7 +105,10 @@ interface LifeRow extends Row {
   committed: boolean;
 }
 
-/** What passes cost on another machine, in seconds: a pass, each row of its window, a drafter's pass. */
+/**
+ * The costs of passes on another machine, in seconds: a pass, each row of its window, a drafter's
+ * pass.
+ */
 interface Costs {
   pass: number;
   row: number;

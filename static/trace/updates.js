@@ -3,15 +3,15 @@
 import look from "../look.json" with { type: "json" };
 
 /**
- * What there is to be painted of a snapshot: each lane's whole picture, where it has one.
+ * List a snapshot's pictures to be painted: each lane's whole picture, where it has one.
  * @param {Snapshot} snapshot @returns {Painting[]}
  */
 export const picturesOf = ({ lanes }) =>
   lanes.flatMap(({ picture }, lane) => (picture ? [{ image: picture, parts: [{ lane }] }] : []));
 
 /**
- * A race that is watched, from a snapshot. That is its first one, or one that comes later: when a
- * lane of a race on several devices begins, and at the end.
+ * Begin a watched race from a snapshot: its first, or a later one, which comes when a lane of a
+ * race on several devices begins, and at the end.
  * @param {Snapshot} snapshot @param {Live | null} before @returns {Live}
  */
 export function beginRace(snapshot, before) {
@@ -20,7 +20,8 @@ export function beginRace(snapshot, before) {
 }
 
 /**
- * The race with an update added to it. Its paintings are added to the list that it has.
+ * Return the race with an update added to it. The update's paintings are added to the race's own
+ * list.
  * @param {Live} race @param {Update} update @returns {Live}
  */
 export function advance(race, { lanes: changed, patches, ...facts }) {
@@ -43,8 +44,8 @@ export function advance(race, { lanes: changed, patches, ...facts }) {
 }
 
 /**
- * Where each cell's patch lies in a painting's image: the cell, its lane, and the left and top of
- * its square; and the side of all squares.
+ * Return the square of each cell's patch in a painting's image: the cell, its lane, and the
+ * square's left and top; and the side of all squares, in pixels.
  * @param {Painting} painting @param {number} width of the image, in pixels
  */
 export function patchesOf({ parts }, width) {

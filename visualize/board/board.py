@@ -83,12 +83,12 @@ class Board:
 
     @property
     def has_begun(self) -> bool:
-        """True if every lane has made a step, or has failed."""
+        """True once every lane has made a step, or has failed."""
         return all(lane.clock("passes") or lane.is_over for lane in self._lanes)
 
     @property
     def is_over(self) -> bool:
-        """True if no lane makes another step."""
+        """True once no lane makes another step."""
         return self._state() in (LaneState.FINISHED, LaneState.STOPPED)
 
     def show(self, pictures: Sequence[np.ndarray | None]) -> None:
