@@ -365,7 +365,9 @@ def test_questions_are_answered_on_the_board_and_by_keys(open_file, toured) -> N
     on.click()
     expect(ask).to_have_text(re.compile("^2 of 8: "))
     on.click()
-    expect(ask).to_have_text(re.compile("^3 of 8: Show the layer that says how far draft and model"))
+    expect(ask).to_have_text(
+        re.compile("^3 of 8: Show the layer that says how far draft and model")
+    )
     # the tour can be left at any question, and has it again
     page.keyboard.press("Escape")
     expect(page.locator(".stage-panel")).to_be_hidden()

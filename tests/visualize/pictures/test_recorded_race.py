@@ -242,7 +242,10 @@ def by(decoder: str, **settings: int | str) -> Trace:
         (hand_made(half(0, 1), half(8, 1)), "do not count up"),
         (hand_made(half(0, 1)), "is not complete"),
         (hand_made(half(0, 1), half(8, 2, 16)), "outside the grid"),
-        (replace(FINISHED, frames=(*FINISHED.frames, Frame(0, LaneState.RACING))), "is not complete"),
+        (
+            replace(FINISHED, frames=(*FINISHED.frames, Frame(0, LaneState.RACING))),
+            "is not complete",
+        ),
         (by("<b>jet"), "not known here: '<b>jet'"),
         (by("sjd-pac", K=1000), "K is a whole number from 1 to 8"),
         (by("sjd-pac", no_such=1), "settings of the lane sjd-pac"),
