@@ -286,7 +286,7 @@ def test_race_over_its_time_is_stopped_and_says_so(races, monkeypatch) -> None:
     monkeypatch.setattr(app.workers.race_stream, "SETTINGS", AppSettings(race_seconds=1e-9))
     last = list(begun(races))[-1]
     assert last.state == "stopped"
-    assert "may take 1e-09 seconds" in last.note
+    assert "may take at most 1e-09 seconds" in last.note
 
 
 def test_ready_board_shows_the_default_lanes(races) -> None:
