@@ -52,23 +52,23 @@ def fronts(
         window: largest number of tokens that a front reads.
         most: largest number of fronts.
     """
-    found, ended = list[Front](), list[Front]()
+    open_fronts, ended = list[Front](), list[Front]()
     length, above = len(counts) * stride, stride
     for row in range(read, len(counts)):
         count, start = counts[row], row * stride + counts[row]
-        if above < (first if row == 1 else lag) or len(found) + len(ended) == most:
+        if above < (first if row == 1 else lag) or len(open_fronts) + len(ended) == most:
             break
-        left, limit = stride - count, above - count
-        if not left:
+        remaining_tokens, limit = stride - count, above - count
+        if not remaining_tokens:
             if counts[row + 1]:  # else the row below begins behind that very token
                 ended.append(Front(start, 1, start - 1, closing=True))
         else:
-            drafts = min(window - 1, left, length - 1 - start)
+            drafts = min(window - 1, remaining_tokens, length - 1 - start)
             borrows = bool(row) and not count and above < stride
-            found.append(
+            open_fronts.append(
                 Front(
                     start=start,
-                    fed=min(window, left),
+                    fed=min(window, remaining_tokens),
                     root=start - 1 - (stride - above) * borrows,
                     drafts=drafts,
                     room=min(drafts, limit),
@@ -77,7 +77,7 @@ def fronts(
                 )
             )
         above = count
-    return (*found, *ended)
+    return (*open_fronts, *ended)
 
 
 Array = TypeVar("Array")
@@ -117,18 +117,18 @@ class FrontTable(NamedTuple, Generic[Array]):
 
 
 def table_of(
-    found: Sequence[Front], left: Mapping[int, int], length: int, width: int, most: int
+    pass_fronts: Sequence[Front], draft_rows: Mapping[int, int], length: int, width: int, most: int
 ) -> FrontTable[np.ndarray]:
     """Return the table of some fronts of a picture with `length` positions.
 
     Args:
-        found: the fronts.
-        left: for each position with a draft, the row of the last pass that drafted it.
+        pass_fronts: the fronts.
+        draft_rows: for each position with a draft, the row of the last pass that drafted it.
         length: number of positions.
         width: width of each front with static shapes; 0 for the width that each needs.
         most: number of fronts with static shapes; 0 for the number that there is.
     """
-    every = [*found, *[Front(length, 0, 0)] * (most - len(found))]
+    every = [*pass_fronts, *[Front(length, 0, 0)] * (most - len(pass_fronts))]
     sizes = np.array([width or each.fed for each in every])
     first, front = np.cumsum(sizes) - sizes, np.arange(len(every)).repeat(sizes)
     number = np.arange(sizes.sum()) - first[front]
@@ -136,12 +136,12 @@ def table_of(
     facts = [(f.start, f.fed, f.root, f.drafts, f.room, f.bonus, f.closing) for f in every]
     start, fed, root, drafts, room, bonus, is_closing = np.array(facts, dtype=np.int64).T
     there = number < fed[front]
-    asked = np.where(there, start[front] + number, length)
+    targets = np.where(there, start[front] + number, length)
     return FrontTable(
-        asked=asked,
-        place=np.where(is_closing[front], length, asked),
+        asked=targets,
+        place=np.where(is_closing[front], length, targets),
         root=np.where(number, ELSEWHERE, root[front]),
-        left=np.array([left.get(position, -1) for position in asked.tolist()]),
+        left=np.array([draft_rows.get(position, -1) for position in targets.tolist()]),
         drafted=np.asarray(number < drafts[front], dtype=np.int64),
         front=front,
         number=number,

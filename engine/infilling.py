@@ -106,8 +106,8 @@ def spread_order(grid: tuple[int, int]) -> tuple[int, ...]:
     points = 4 * height * width
     while True:
         cells = _van_der_corput(points, 2, width) + width * _van_der_corput(points, 3, height)
-        found, first = np.unique(cells, return_index=True)
-        if len(found) == height * width:
+        distinct_cells, first = np.unique(cells, return_index=True)
+        if len(distinct_cells) == height * width:
             return tuple(cells[np.sort(first)].tolist())
         points *= 2
 
@@ -118,7 +118,7 @@ def _van_der_corput(count: int, base: int, cells: int) -> np.ndarray:
     The point of a number mirrors its digits at the radix point. The computation uses integers,
     because rounding could move a point on a border, such as k / 9 in base 3, to either side.
     """
-    left, mirrored, scale = np.arange(1, count + 1), np.zeros(count, np.int64), 1
-    while left.any():
-        mirrored, left, scale = mirrored * base + left % base, left // base, scale * base
+    rest, mirrored, scale = np.arange(1, count + 1), np.zeros(count, np.int64), 1
+    while rest.any():
+        mirrored, rest, scale = mirrored * base + rest % base, rest // base, scale * base
     return mirrored * cells // scale

@@ -128,10 +128,10 @@ def _attend(
     """
     head, part = tl.program_id(0), tl.program_id(1)
     row, m, i = head // kv_heads, tl.program_id(2) * M + tl.arange(0, M), tl.arange(0, D)
-    asked, inside = m < count, (i < DIM)[None, :]
+    row_mask, inside = m < count, (i < DIM)[None, :]
     at = row * row_stride + (head % kv_heads) * head_stride
     source = queries + (head * count + m[:, None]) * DIM + i[None, :]
-    q = tl.load(source, mask=asked[:, None] & inside, other=0.0)
+    q = tl.load(source, mask=row_mask[:, None] & inside, other=0.0)
     top = tl.full((M,), float("-inf"), tl.float32)
     weight, mixed = tl.zeros((M,), tl.float32), tl.zeros((M, D), tl.float32)
     for block in range(part * blocks, tl.minimum((part + 1) * blocks, tl.cdiv(end, S))):
@@ -144,7 +144,7 @@ def _attend(
         if MASKED:
             added = tl.load(
                 mask + row * mask_stride + m[:, None] * end + slots[None, :],
-                mask=asked[:, None] & there[None, :],
+                mask=row_mask[:, None] & there[None, :],
                 other=0.0,
             )
             scores += added.to(tl.float32)
@@ -156,13 +156,13 @@ def _attend(
         mixed += tl.dot(e.to(v.dtype), v, input_precision="ieee")
     if PARTS:
         to = (head * parts + part) * count + m
-        tl.store(tops + to, top, mask=asked)
-        tl.store(weights + to, weight, mask=asked)
-        tl.store(sums + to[:, None] * DIM + i[None, :], mixed, mask=asked[:, None] & inside)
+        tl.store(tops + to, top, mask=row_mask)
+        tl.store(weights + to, weight, mask=row_mask)
+        tl.store(sums + to[:, None] * DIM + i[None, :], mixed, mask=row_mask[:, None] & inside)
     else:
         to = out + _output(head, m, count, length, kv_heads) * DIM
         value = (mixed / weight[:, None]).to(out.dtype.element_ty)
-        tl.store(to[:, None] + i[None, :], value, mask=asked[:, None] & inside)
+        tl.store(to[:, None] + i[None, :], value, mask=row_mask[:, None] & inside)
 
 
 @triton.jit
@@ -336,11 +336,11 @@ def _residual(p, q, out, codes, NORMAL: tl.constexpr, BLOCK: tl.constexpr):
     own = tl.load(p + at, mask=inside, other=0.0)
     if NORMAL:
         mass = tl.sum(own.to(tl.float64), 0)
-        left = tl.where(mass > 0, (own.to(tl.float64) / mass).to(tl.float32), 0.0)
+        value = tl.where(mass > 0, (own.to(tl.float64) / mass).to(tl.float32), 0.0)
     else:
-        left = tl.maximum(own - tl.load(q + at, mask=inside, other=0.0), 0.0)
-        left = tl.where(tl.max(left, 0) > 0, left, own)
-    tl.store(out + at, left, mask=inside)
+        value = tl.maximum(own - tl.load(q + at, mask=inside, other=0.0), 0.0)
+        value = tl.where(tl.max(value, 0) > 0, value, own)
+    tl.store(out + at, value, mask=inside)
 
 
 @triton.jit(do_not_specialize=["below", "above"])
@@ -383,17 +383,17 @@ def _likeliest(
 
 
 @triton.jit
-def _in_turn(p, q, tokens, exists, found, left, codes, COUNT: tl.constexpr, BLOCK: tl.constexpr):
+def _in_turn(p, q, tokens, exists, masses, out, codes, COUNT: tl.constexpr, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     inside = i < codes
     own = tl.load(p + i, mask=inside, other=0.0)
     for k in tl.static_range(COUNT):
-        tl.store(found + k, tl.sum(tl.where(i == tl.load(tokens + k), own, 0.0), 0))
+        tl.store(masses + k, tl.sum(tl.where(i == tl.load(tokens + k), own, 0.0), 0))
         if tl.load(exists + k) != 0:
             rest = tl.maximum(own - tl.load(q + k * codes + i, mask=inside, other=0.0), 0.0)
             mass = tl.sum(rest.to(tl.float64), 0)
             own = tl.where(mass > 0, rest / mass.to(tl.float32), own)
-    tl.store(left + i, own, mask=inside)
+    tl.store(out + i, own, mask=inside)
 
 
 def _each_row(p: Tensor, q: Tensor | None) -> Tensor:
@@ -474,10 +474,10 @@ class Rules:
     def in_turn(p: Tensor, q: Tensor, tokens: Tensor, exists: Tensor) -> tuple[Tensor, Tensor]:
         """Return `in_turn` of p [V], q [K, V], tokens [K] and bool [K]."""
         count, codes = q.shape
-        found, left = p.new_empty(count), torch.empty_like(p)
+        masses, out = p.new_empty(count), torch.empty_like(p)
         block = triton.next_power_of_2(codes)
         _in_turn[(1,)](
-            p.contiguous(), q.contiguous(), tokens.contiguous(), exists.contiguous(), found, left,
+            p.contiguous(), q.contiguous(), tokens.contiguous(), exists.contiguous(), masses, out,
             codes, COUNT=count, BLOCK=block, num_warps=min(32, max(4, block // 512)),
         )  # fmt: skip
-        return found, left
+        return masses, out

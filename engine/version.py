@@ -11,8 +11,8 @@ def version() -> str:
     """Return the version of the installed package, or of the checkout."""
     project = Path(__file__).resolve().parents[1] / "pyproject.toml"
     if project.is_file():
-        found: str = tomllib.loads(project.read_text("utf-8"))["project"]["version"]
-        return found
+        number: str = tomllib.loads(project.read_text("utf-8"))["project"]["version"]
+        return number
     try:
         return metadata("photo-finish")["Version"]
     except PackageNotFoundError:

@@ -34,10 +34,10 @@ def verify_block(state: DecodeState, window: Window, p: Tensor) -> Verification:
     # log a of each row, if a had no bound: of the drafts before its own.
     walk = torch.cat([ratio.new_zeros(1), ratio[:-1].log().cumsum(0)])
     a = (walk - walk.cummax(0).values).exp()
-    left = (a[:, None].to(p.dtype) * p - q).clamp_min(0).sum(-1, dtype=torch.float64)
-    behind, left = a.roll(-1), left.roll(-1)  # of the row behind each
+    residual_mass = (a[:, None].to(p.dtype) * p - q).clamp_min(0).sum(-1, dtype=torch.float64)
+    behind, residual_mass = a.roll(-1), residual_mass.roll(-1)  # of the row behind each
     # Where a draft is certain and p = q behind it, the fraction is 0 / 0: it passes.
-    h = torch.where(behind < 1, left / (left + 1 - behind), 1.0)
+    h = torch.where(behind < 1, residual_mass / (residual_mass + 1 - behind), 1.0)
     offsets, room = state.offsets(rows), state.room.clamp_max(rows - 1)
     h = torch.where(offsets + 1 < room, h, behind)
     failed = (state.verify_numbers(rows).accept >= h) | (offsets >= room)

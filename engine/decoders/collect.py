@@ -99,9 +99,9 @@ class Packed:
     layout: Found[tuple[torch.Size, str]]
 
     @staticmethod
-    def of(found: Found[Tensor]) -> Packed:
-        flat = torch.cat([part.reshape(-1).view(torch.uint8) for part in found])
-        kinds = [(part.shape, str(part.dtype).removeprefix("torch.")) for part in found]
+    def of(columns: Found[Tensor]) -> Packed:
+        flat = torch.cat([part.reshape(-1).view(torch.uint8) for part in columns])
+        kinds = [(part.shape, str(part.dtype).removeprefix("torch.")) for part in columns]
         return Packed(flat, Found(*kinds))
 
     @property
@@ -130,30 +130,30 @@ def collect(
     `starts` [N] are the frontiers before the steps. With static shapes there is one step, and all
     its rows are computed; otherwise only the rows that are recorded.
     """
-    made = [each.verification for each in observations]
+    verifications = [each.verification for each in observations]
     details = [each.details for each in observations]
-    sizes, chosen = [len(each.tokens) for each in made], partial(host_rows, state.model)
+    sizes, chosen = [len(each.tokens) for each in verifications], partial(host_rows, state.model)
 
     def joined(name: str) -> Tensor:
-        return _cat([getattr(verification, name) for verification in made])
+        return _cat([getattr(verification, name) for verification in verifications])
 
     def each_row(numbers: Sequence[Tensor]) -> Tensor:
         """Repeat a number of each step [0-dim] for each of its rows."""
         return _cat([number.expand(size) for number, size in zip(numbers, sizes, strict=True)])
 
-    counts, p = [verification.count for verification in made], joined("p")
+    counts, p = [verification.count for verification in verifications], joined("p")
     windows = zip(observations, details, strict=True)
     q = _given([each.window.q if detail.q is None else detail.q for each, detail in windows], sizes)
     # A row's number in its step, and its position: those before the last may have a draft.
     i, last = _cat([state.offsets(size) for size in sizes]), state.plan.length - 1
     position = i + each_row(starts.unbind()) if state.in_order else joined("places")
-    inside, asked = position < last, position.clamp_max(last)
-    drafts, forced = _cat([_drafts(each) for each in observations]), state.forced(asked)
+    inside, targets = position < last, position.clamp_max(last)
+    drafts, forced = _cat([_drafts(each) for each in observations]), state.forced(targets)
     judged = inside & (drafts >= 0)
     free = judged if forced is None else judged & ~forced
     committed = i < each_row(counts)
     drafts = torch.where(judged, drafts, 0)
-    status, tokens = joined("status"), state.ids(joined("tokens"), asked)
+    status, tokens = joined("status"), state.ids(joined("tokens"), targets)
     if forced is not None:
         status = torch.where(forced, int(Status.FORCED), status)
     acceptance = torch.where(judged, joined("acceptance"), torch.nan)
@@ -162,7 +162,7 @@ def collect(
     most = min(TOP, p.shape[-1])
     top_p, tokens_p = likeliest(p, most)
     top_q, tokens_q = torch.zeros_like(top_p), torch.zeros_like(tokens_p)
-    drafted = [torch.full_like(top_p[:, 0], torch.nan)] * 5
+    draft_numbers = [torch.full_like(top_p[:, 0], torch.nan)] * 5
     if q is not None:
         top_q, tokens_q = likeliest(q, most)
         top_q = top_q * inside[:, None]
@@ -170,20 +170,20 @@ def collect(
         shift = _given([detail.shift for detail in details], sizes)
         if shift is None:
             shift = _shift(rule, p, q, i, chosen(tested))
-        drafted = [
+        draft_numbers = [
             torch.where(has_q, top_q[:, 0], torch.nan),
             torch.where(has_q, total_variation(p, q), torch.nan),
             torch.where(judged, gather(p, drafts), torch.nan),
             torch.where(judged, gather(q, drafts), torch.nan),
             torch.where(tested, shift.to(p.dtype), torch.nan),
         ]
-    top1_q, tv, *of_draft = drafted
+    top1_q, tv, *of_draft = draft_numbers
 
     at = torch.stack(counts) - 1 + _first(sizes)
     replaced = (status == int(Status.RESAMPLED)) & judged & ~uniform.isnan()
     # A step of several fronts may have a rejection in each.
     replaced = replaced[at] if state.in_order else torch.zeros_like(at, dtype=torch.bool)
-    kept, redraws = position <= last, [verification.redraws for verification in made]
+    kept, redraws = position <= last, [verification.redraws for verification in verifications]
     if not all(redraws):
         stays = committed | judged
         if any(redraws):  # of several steps, on the host
@@ -222,8 +222,8 @@ def _groups(
 
     A row without a group has a count of 0. A rule without groups has no rows.
     """
-    given = [detail.groups or (None, None, None) for detail in details]
-    counts, masses, tokens = (_given(part, sizes) for part in zip(*given, strict=True))
+    parts = [detail.groups or (None, None, None) for detail in details]
+    counts, masses, tokens = (_given(part, sizes) for part in zip(*parts, strict=True))
     if counts is not None and masses is not None and tokens is not None:
         return Groups(counts, masses, tokens)
     q = p if q is None else q  # without a draft no row is looked at
@@ -236,12 +236,12 @@ def _groups(
 
 def _candidates(p: Tensor, details: Sequence[Diagnostics], sizes: Sequence[int]) -> Candidates:
     """Return the candidates of each row, as wide as the widest; none where no step has any."""
-    given = [detail.candidates or (None, None) for detail in details]
-    tokens, tests = zip(*given, strict=True)
-    found, numbers = _given(tokens, sizes), _given(tests, sizes)
-    if found is None or numbers is None:
+    pairs = [detail.candidates or (None, None) for detail in details]
+    tokens, tests = zip(*pairs, strict=True)
+    candidate_tokens, numbers = _given(tokens, sizes), _given(tests, sizes)
+    if candidate_tokens is None or numbers is None:
         return Candidates(p.new_zeros(len(p), 0, dtype=torch.long), p.new_zeros(len(p), 0, 4))
-    return Candidates(found, numbers)
+    return Candidates(candidate_tokens, numbers)
 
 
 def _support(

@@ -133,11 +133,11 @@ class DecodeState:
         if window.rows is not None:
             return window.rows
         if window.nodes is None or window.depths is None:
-            tokens, asked = window.drafts[:-1], self.positions(max(1, len(window.drafts)))
+            tokens, targets = window.drafts[:-1], self.positions(max(1, len(window.drafts)))
         else:
             below = (self.n + window.depths).clamp_max(self.plan.length - 1)
-            tokens, asked = window.nodes, torch.cat([self.positions(1), below])
-        return Rows(self.ids(torch.cat([self.root, tokens]), asked - 1), asked)
+            tokens, targets = window.nodes, torch.cat([self.positions(1), below])
+        return Rows(self.ids(torch.cat([self.root, tokens]), targets - 1), targets)
 
     def forced(self, positions: Tensor) -> Tensor | None:
         """Return where the layout forces a token (bool), or None where it never does."""
@@ -205,10 +205,10 @@ class DecodeState:
         has.
         """
         count, *path = outcome
-        n, left = self.frontier, self.plan.length - self.frontier
+        n, remaining_positions = self.frontier, self.plan.length - self.frontier
         if count < 1:
             raise ContractError(f"a pass from position {n} on committed nothing")
-        if count > left:
+        if count > remaining_positions:
             raise ContractError(
                 f"a pass from position {n} on committed {count} tokens, of a picture of"
                 f" {self.plan.length}"

@@ -43,7 +43,7 @@ class _Laid(NamedTuple):
     flat: Tensor
     table: FrontTable[Tensor]
     roots: tuple[int, ...]
-    asked: tuple[int, ...]
+    targets: tuple[int, ...]
     there: frozenset[int]
 
 
@@ -68,10 +68,10 @@ class FrontState(DecodeState):
         self._committed = list[int]()  # the positions, in the order in which they were
         self._lay({})
 
-    def _lay(self, left: dict[int, int]) -> None:
-        """Lay out the next pass; `left` is as in `table_of`."""
+    def _lay(self, draft_rows: dict[int, int]) -> None:
+        """Lay out the next pass; `draft_rows` is as in `table_of`."""
         length, static = self.plan.length, self.slot.keeps
-        before = self.counts, self._read, tuple(left.items())
+        before = self.counts, self._read, tuple(draft_rows.items())
         laid = _laid(fronts, *before, self._pace, self.plan.stride, length, static=static)
         self._pass, self.table = laid, laid.table
         if static or self.n.device.type != "cpu":
@@ -111,7 +111,9 @@ class FrontState(DecodeState):
 
     def _after(self, path: Sequence[int]) -> tuple[int, ...]:
         """Return each row's number of tokens once these window rows are committed."""
-        return _counts(self.counts, tuple(self._pass.asked[row] for row in path), self.plan.stride)
+        return _counts(
+            self.counts, tuple(self._pass.targets[row] for row in path), self.plan.stride
+        )
 
     def known_until(self, path: Sequence[int]) -> int:
         stride = self.plan.stride
@@ -135,11 +137,11 @@ class FrontState(DecodeState):
         self.tokens[verification.places[:count]] = verification.tokens[:count]
         self.drafts = self.fixed("drafts", verification.tokens)
         self.q, self.path = self.fixed("q", verification.q), path
-        asked, stride = self._pass.asked, self.plan.stride
-        self._committed += [asked[row] for row in path]
+        targets, stride = self._pass.targets, self.plan.stride
+        self._committed += [targets[row] for row in path]
         # The verification has the committed rows first, then the others.
         others = sorted(self._pass.there.difference(path))
-        left = {asked[row]: count + n for n, row in enumerate(others)}
+        draft_rows = {targets[row]: count + n for n, row in enumerate(others)}
         self.counts = self._after(path)
         for front in self.fronts:
             row, column = divmod(front.start, stride)
@@ -147,7 +149,7 @@ class FrontState(DecodeState):
             if front.closing or began:  # its root, which stays, is the last token of the row above
                 self._read = row
         if self.frontier + count < self.plan.length:
-            self._lay(left)
+            self._lay(draft_rows)
         self._advance(count)
 
 
@@ -156,7 +158,7 @@ def _laid(
     fronts: Callable[..., tuple[Front, ...]],
     counts: tuple[int, ...],
     read: int,
-    left: tuple[tuple[int, int], ...],
+    draft_rows: tuple[tuple[int, int], ...],
     pace: Pace,
     stride: int,
     length: int,
@@ -164,7 +166,7 @@ def _laid(
     static: bool,
 ) -> _Laid:
     """Return the layout of the next pass, given how many tokens each row has."""
-    found = fronts(
+    pass_fronts = fronts(
         counts,
         read,
         stride=stride,
@@ -174,12 +176,12 @@ def _laid(
         most=pace.most,
     )
     shape = (pace.width, pace.most) if static else (0, 0)
-    numbers = table_of(found, dict(left), length, *shape)
+    numbers = table_of(pass_fronts, dict(draft_rows), length, *shape)
     flat = torch.from_numpy(np.concatenate([part.ravel() for part in numbers]))
     roots = tuple(np.flatnonzero(numbers.number == 0).tolist())
     there = frozenset(np.flatnonzero(numbers.place < length).tolist())
-    asked = tuple(numbers.asked.tolist())
-    return _Laid(found, numbers, flat, _views(flat, numbers), roots, asked, there)
+    targets = tuple(numbers.asked.tolist())
+    return _Laid(pass_fronts, numbers, flat, _views(flat, numbers), roots, targets, there)
 
 
 @functools.lru_cache(maxsize=1024)

@@ -107,8 +107,8 @@ class JacobiWindowDecoder(WindowDecoder):
             fresh = self.settings.fresh
         drafts, q, there = state.drafts_left(count)
         new = initial_tokens(state, drafts, there, self.settings.init)
-        drafted = state.offsets(len(drafts)) < count
-        return Window(*fill_up(state, drafts, q, there, new, drafted, fresh))
+        has_draft = state.offsets(len(drafts)) < count
+        return Window(*fill_up(state, drafts, q, there, new, has_draft, fresh))
 
 
 def fill_up(
@@ -117,18 +117,18 @@ def fill_up(
     q: Tensor,
     there: Tensor,
     new: Tensor,
-    drafted: Tensor,
+    has_draft: Tensor,
     fresh: str,
 ) -> tuple[Tensor, Tensor]:
     """Fill up a window's drafts [R] and, in place, their q [R, V].
 
-    q is 0 where no draft is `there`. The rows that are `drafted` get a `new` token. Its q is
+    q is 0 where no draft is `there`. The rows that `has_draft` marks get a `new` token. Its q is
     one-hot or, where `fresh` says so and no token is forced, uniform. Either keeps a lossless rule
     lossless: a token drawn uniformly is a sample of the uniform distribution, and any token is a
     sample of its own one-hot distribution.
     """
-    drafts = torch.where(there, drafts, torch.where(drafted, new, 0))
-    certain = drafted & ~there
+    drafts = torch.where(there, drafts, torch.where(has_draft, new, 0))
+    certain = has_draft & ~there
     if fresh == "uniform":
         forced = state.forced(state.positions(len(drafts)))
         even = certain if forced is None else certain & ~forced

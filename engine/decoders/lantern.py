@@ -169,8 +169,8 @@ class Lantern(JacobiWindowDecoder):
         eagle = self.eagle
         if eagle is None:
             return super().propose(state)
-        left = self.plan.length - state.frontier - 1  # the drafter's cache has no place behind it
-        depth = min(self.settings.depth, left) if state.path else 0
+        room = self.plan.length - state.frontier - 1  # the drafter's cache has no place behind it
+        depth = min(self.settings.depth, room) if state.path else 0
         if not depth:
             return Window(*state.drafts_left(0)[:2])
         start = state.frontier - len(state.path)
@@ -190,9 +190,9 @@ class Lantern(JacobiWindowDecoder):
             if i:
                 logits = eagle.next(state.ctx, state.ids(tokens[-1], position - 1)[0])
                 state.drafter_passes += 1
-            drafted = logits_to_probs(logits[None], self.sampling, state.forced(position))
-            tokens.append(sample(drafted, u))
-            q.append(drafted)
+            distribution = logits_to_probs(logits[None], self.sampling, state.forced(position))
+            tokens.append(sample(distribution, u))
+            q.append(distribution)
         return Window(torch.cat([*tokens, tokens[-1]]), torch.cat([*q, torch.zeros_like(q[-1])]))
 
     def _tree(self, state: DecodeState, eagle: Drafter, logits: Tensor, depth: int) -> Window:
@@ -238,9 +238,9 @@ class Lantern(JacobiWindowDecoder):
         those x whose A does not contain it.
         """
         wide, draft = exact(p), exact(q)
-        left, total = (wide - draft).clamp_min(0), p.sum(-1, dtype=torch.float64)
+        excess, total = (wide - draft).clamp_min(0), p.sum(-1, dtype=torch.float64)
         rejected, held = torch.zeros_like(wide), torch.zeros_like(wide)
-        weights, remaining = torch.zeros_like(total), left.sum(-1)
+        weights, remaining = torch.zeros_like(total), excess.sum(-1)
 
         def lacking(row: Tensor, x: Tensor, near: Tensor) -> tuple[Tensor, Tensor]:
             """Return by how much drafts x [N] fall short of q(x) [N], and their neighbours in A.
@@ -276,19 +276,19 @@ class Lantern(JacobiWindowDecoder):
             missing = missing.clamp_min(0)
             rejected[row, x] = missing
             # Rounding apart, what is left outside A is at least the rejected mass.
-            rest = remaining[row] - (left.take(here) * within).sum(-1)
+            rest = remaining[row] - (excess.take(here) * within).sum(-1)
             weight = torch.where(missing > 0, missing / rest.maximum(missing), 0)
             weights.index_add_(0, row, weight)
             held.view(-1).scatter_add_(0, here.view(-1), (weight[:, None] * within).view(-1))
-        committed = draft - rejected + left * (weights[:, None] - held)
+        committed = draft - rejected + excess * (weights[:, None] - held)
         return committed.masked_fill(beyond, torch.nan)
 
     def _neighbours(self) -> Tensor:
         return neighbours(self.model.codebook, self.settings.neighbours(self.model.vocab_size))
 
     def _nearest(self, x: Tensor, most: int | None = None) -> Tensor:
-        found = self._neighbours()[:, :most].index_select(0, x.flatten())
-        return found.view(*x.shape, found.shape[1]).long()
+        nearest = self._neighbours()[:, :most].index_select(0, x.flatten())
+        return nearest.view(*x.shape, nearest.shape[1]).long()
 
     def _neighbourhood(self, p: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
         return neighbourhood(p, x, self._nearest(x), self.settings)

@@ -150,21 +150,21 @@ class TreeWalk:
         below = self.children[row]
         if not below:
             return
-        left, targets, masses = self.p[row : row + 1], list[Tensor](), list[Tensor]()
+        remainder, targets, masses = self.p[row : row + 1], list[Tensor](), list[Tensor]()
         tokens = [self.nodes[child - 1 : child] for child in below]
         for x in tokens:
-            members, added = self.neighbourhood(left, x)
-            targets.append(left)
-            masses.append(gather(left, x) + added)
-            rest = self.rejected(left, x, members)
+            members, added = self.neighbourhood(remainder, x)
+            targets.append(remainder)
+            masses.append(gather(remainder, x) + added)
+            rest = self.rejected(remainder, x, members)
             total = rest.sum(-1, keepdim=True, dtype=torch.float64).to(rest.dtype)
-            left = torch.where(total > 0, rest / total, left)
+            remainder = torch.where(total > 0, rest / total, remainder)
         mass, u = torch.cat(masses), u[: len(below)]
         passed = (u < mass.clamp_max(1)).tolist() if self.alive else []
         self.alive = any(passed)
         child = passed.index(True) if self.alive else 0
         tried = child + 1 if self.alive else len(passed)
-        level = Level(torch.cat(tokens), torch.cat(targets), mass, left[0], u, tried, child)
+        level = Level(torch.cat(tokens), torch.cat(targets), mass, remainder[0], u, tried, child)
         self.levels.append(level)
         self.path.append(below[child])
         self.accepted += self.alive

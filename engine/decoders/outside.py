@@ -35,24 +35,24 @@ class DecoderError(Exception):
     """A decoder cannot race; the message says where and why."""
 
 
-def load_outside(taken: Collection[str]) -> list[type[Decoder]]:
+def load_outside(names: Collection[str]) -> list[type[Decoder]]:
     """Return the decoders of the variable's files, then those of installed packages.
 
     A decoder that cannot race is left out with a warning: its file fails, its class lacks what a
-    lane needs, or its name is `taken`.
+    lane needs, or its name is one of `names`.
     """
-    found: dict[str, type[Decoder]] = {}
+    decoders: dict[str, type[Decoder]] = {}
     files = filter(None, map(str.strip, os.environ.get(FILES, "").split(",")))
     sources: list[Callable[[], list[type]]] = [partial(classes_of, Path(file)) for file in files]
     sources += [partial(_installed, point) for point in entry_points(group=GROUP)]
     for source in sources:
         try:
             for kind in source():
-                decoder = checked(kind, {*taken, *found})
-                found[decoder.name] = decoder
+                decoder = checked(kind, {*names, *decoders})
+                decoders[decoder.name] = decoder
         except DecoderError as error:
             log.warning("A decoder is left out: %s", error)
-    return list(found.values())
+    return list(decoders.values())
 
 
 def classes_of(file: Path) -> list[type[Decoder]]:
@@ -101,10 +101,10 @@ def _installed(point: EntryPoint) -> list[type]:
         raise DecoderError(f"{point.value}: {type(error).__name__}: {error}.") from error
 
 
-def checked(decoder: type, taken: Collection[str]) -> type[Decoder]:
+def checked(decoder: type, names: Collection[str]) -> type[Decoder]:
     """Return the class unchanged.
 
-    Raises DecoderError where it cannot be a lane beside decoders with the names `taken`.
+    Raises DecoderError where it cannot be a lane beside decoders with these `names`.
     """
     if not (inspect.isclass(decoder) and issubclass(decoder, Decoder)):
         raise DecoderError(f"{decoder!r} is no class of Decoder.")
@@ -119,7 +119,7 @@ def checked(decoder: type, taken: Collection[str]) -> type[Decoder]:
             f"{which} is called {decoder.name!r}: a name is at most 40 small letters, digits and"
             " hyphens, a letter first."
         )
-    if decoder.name in taken:
+    if decoder.name in names:
         raise DecoderError(f"{which} is called {decoder.name!r}, as another decoder is.")
     claims = [badge for badge in Badge if badge is not Badge.NOT_JUDGED]
     if getattr(decoder, "badge", None) not in claims:

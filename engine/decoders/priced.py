@@ -38,13 +38,13 @@ class Priced(WindowDecoder[AnyState]):
         plan, device = replace(self.plan, fronts=False), state.tokens.device  # one after another
         tokens = state.ids(state.tokens, torch.arange(plan.length, device=device))
         q, order = state.sampled.all(), state.commit_order().argsort()
-        found = torch.full((plan.length,), torch.nan, device=device)
+        distances = torch.full((plan.length,), torch.nan, device=device)
         done = 0
         for logits in windows(self.model, plan, state.prompt, self.sampling, tokens):
             here = slice(done, done + len(logits))
             done += len(logits)
             p = logits_to_probs(logits, self.sampling, None)
-            found[here] = total_variation(q.rows(order[here], p), p).to(found)
+            distances[here] = total_variation(q.rows(order[here], p), p).to(distances)
             if stopped():
                 return None
-        return found.masked_fill(state.forced_ids >= 0, torch.nan)
+        return distances.masked_fill(state.forced_ids >= 0, torch.nan)

@@ -123,16 +123,16 @@ class StepRecorder:
     @torch.inference_mode()
     def _put_together(self) -> None:
         """Build the rows of the steps that have none yet."""
-        if not (made := self._pending):
+        if not (batch := self._pending):
             return
-        found = [step.seen.read() for step in made if isinstance(step.seen, Packed)]
-        if seen := [step.seen for step in made if isinstance(step.seen, Observation)]:
-            starts = torch.tensor([step.start for step in made])
+        numbers = [step.seen.read() for step in batch if isinstance(step.seen, Packed)]
+        if seen := [step.seen for step in batch if isinstance(step.seen, Observation)]:
+            starts = torch.tensor([step.start for step in batch])
             collected = collect(self._rule, self._state, seen, starts)
-            found = [Found(*(part.numpy() for part in collected))]
-        parts = Found(*map(_joined, zip(*found, strict=True)))
+            numbers = [Found(*(part.numpy() for part in collected))]
+        parts = Found(*map(_joined, zip(*numbers, strict=True)))
         in_order = self._state.in_order
-        self._tables += _rows_of(made, parts, self._latest, in_order=in_order).split()
+        self._tables += _rows_of(batch, parts, self._latest, in_order=in_order).split()
         self._pending, self._bytes = [], 0
 
 
@@ -160,33 +160,33 @@ def _joined(parts: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def _rows_of(
-    made: Sequence[_Made], found: Found[np.ndarray], latest: np.ndarray, *, in_order: bool
+    batch: Sequence[_Made], numbers: Found[np.ndarray], latest: np.ndarray, *, in_order: bool
 ) -> StepTable:
     """Return the step table of successive steps, and update `latest` (see StepRecorder).
 
     `in_order` says whether the positions of a step follow one another.
     """
-    sizes = np.array([each.rows for each in made])
+    sizes = np.array([each.rows for each in batch])
     first = np.cumsum(sizes) - sizes
-    steps = np.concatenate([each.step for each in made])
-    steps["positions"] = np.add.reduceat(found.kept, first, dtype=int)
+    steps = np.concatenate([each.step for each in batch])
+    steps["positions"] = np.add.reduceat(numbers.kept, first, dtype=int)
     keep = np.arange(sizes.sum()) < (first + steps["positions"]).repeat(sizes)
-    steps["rejected"] = found.replaced
-    position = found.position[keep]
+    steps["rejected"] = numbers.replaced
+    position = numbers.position[keep]
     places = np.zeros(0 if in_order else len(position), DTYPES["places"])
     if not in_order:
         places["position"] = position
-    draft, token, status = found.whole[keep].T
+    draft, token, status = numbers.whole[keep].T
     rows = np.zeros(len(draft), DTYPES["positions"])
     draft = np.where(draft < 0, NONE, draft)
     rows["draft"], rows["token"], rows["status"] = draft, token, status
-    shares = found.shares[keep].T.astype(float)
+    shares = numbers.shares[keep].T.astype(float)
     for name, share in zip(SHARES, quantise(shares), strict=True):
         rows[name] = share
     acceptance, uniform = (shares[SHARES.index(name)] for name in ("acceptance", "uniform"))
     rows["acceptance"], rows["uniform"] = quantise_test(acceptance, uniform)
-    likeliest = found.top_shares[keep].astype(float)
-    tokens = np.where(likeliest > 0, found.top[keep], NONE)
+    likeliest = numbers.top_shares[keep].astype(float)
+    tokens = np.where(likeliest > 0, numbers.top[keep], NONE)
     tops = np.concatenate([tokens, quantise(likeliest)], -1).astype("<u2")
     p_top, q_top = tops.swapaxes(0, 1)
     rows["top"], rows["top_shares"] = p_top[:, :TOP], p_top[:, TOP:]
@@ -194,14 +194,14 @@ def _rows_of(
     own = q_top[source == Source.OWN]
     distributions = np.zeros(len(own), DTYPES["distributions"])
     distributions["top"], distributions["top_shares"] = own[:, :TOP], own[:, TOP:]
-    grouped, groups = _groups(found, keep, ~np.isnan(uniform))
-    tried, candidates = _candidates(found, keep)
+    grouped, groups = _groups(numbers, keep, ~np.isnan(uniform))
+    tried, candidates = _candidates(numbers, keep)
     rows["refs"] = refs(source, grouped, tried)
     last = first + steps["committed"] - 1
-    rejections = _rejections(found, found.shares[last, SHARES.index("uniform")])
+    rejections = _rejections(numbers, numbers.shares[last, SHARES.index("uniform")])
     none = np.zeros(0, DTYPES["prices"])
     details = distributions, groups, candidates, rejections, none, places
-    return StepTable(made[0].start, steps, rows, *details)
+    return StepTable(batch[0].start, steps, rows, *details)
 
 
 def _before(position: np.ndarray, top: np.ndarray, latest: np.ndarray) -> np.ndarray:
@@ -219,41 +219,41 @@ def _before(position: np.ndarray, top: np.ndarray, latest: np.ndarray) -> np.nda
 
 
 def _groups(
-    found: Found[np.ndarray], keep: np.ndarray, tested: np.ndarray
+    numbers: Found[np.ndarray], keep: np.ndarray, tested: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return which of the recorded rows have a group, and those groups."""
-    if not len(found.group_counts):
+    if not len(numbers.group_counts):
         return np.zeros(len(tested), bool), np.zeros(0, DTYPES["groups"])
-    counts = found.group_counts[keep]
+    counts = numbers.group_counts[keep]
     has = tested & (counts >= 1)
     groups = np.zeros(has.sum(), DTYPES["groups"])
     groups["count"], groups["neighbours"] = counts[has], NONE
-    groups["p"], groups["q"] = found.group_masses[keep][has].T
-    others = found.group_tokens[keep][has][:, 1:]  # behind the draft
+    groups["p"], groups["q"] = numbers.group_masses[keep][has].T
+    others = numbers.group_tokens[keep][has][:, 1:]  # behind the draft
     groups["neighbours"][:, : others.shape[1]] = np.where(others < 0, NONE, others)
     return has, groups
 
 
-def _candidates(found: Found[np.ndarray], keep: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _candidates(numbers: Found[np.ndarray], keep: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return how many candidates were tried for each recorded row, and those candidates."""
-    free = keep & (found.whole[:, 2] != Status.FORCED)
-    tried = (found.candidates >= 0) & free[:, None]
-    p, q, acceptance, uniform = found.tests[tried].T.astype(float)
+    free = keep & (numbers.whole[:, 2] != Status.FORCED)
+    tried = (numbers.candidates >= 0) & free[:, None]
+    p, q, acceptance, uniform = numbers.tests[tried].T.astype(float)
     candidates = np.zeros(len(p), DTYPES["candidates"])
-    candidates["token"] = found.candidates[tried]
+    candidates["token"] = numbers.candidates[tried]
     candidates["p"], candidates["q"] = quantise(p), quantise(q)
     candidates["acceptance"], candidates["uniform"] = quantise_test(acceptance, uniform)
     return tried.sum(-1)[keep], candidates
 
 
-def _rejections(found: Found[np.ndarray], uniform: np.ndarray) -> np.ndarray:
+def _rejections(numbers: Found[np.ndarray], uniform: np.ndarray) -> np.ndarray:
     """Return the distributions of each step that replaced a rejected draft.
 
     They belong to the step's last committed position; `uniform` [N] is that position's number.
     """
-    replaced = found.replaced
-    p, q = found.support_shares[replaced].swapaxes(0, 1)
-    tokens, held = found.support[replaced], p + q > 0
+    replaced = numbers.replaced
+    p, q = numbers.support_shares[replaced].swapaxes(0, 1)
+    tokens, held = numbers.support[replaced], p + q > 0
     order = np.where(held, tokens, NONE).argsort(-1, kind="stable")
     tokens, p, q, held = (np.take_along_axis(values, order, -1) for values in (tokens, p, q, held))
     rejections = np.zeros(len(tokens), DTYPES["rejections"])

@@ -125,14 +125,14 @@ class ParallelRows(RowsAtOnce):
 
     def propose(self, state: FrontState) -> Window:
         table = state.table
-        drafted = table.drafted > 0
-        there, left = drafted & (table.left >= 0), table.left.clamp_min(0)
-        u = state.uniform(Purpose.FRESH, len(left), 1)[:, 0]
+        has_draft = table.drafted > 0
+        there, draft_rows = has_draft & (table.left >= 0), table.left.clamp_min(0)
+        u = state.uniform(Purpose.FRESH, len(draft_rows), 1)[:, 0]
         new = (u * self.model.vocab_size).long()
         if (forced := state.forced(table.asked)) is not None:
             new = torch.where(forced, 0, new)
-        q = state.q[left] * there[:, None]
-        drafts, q = fill_up(state, state.drafts[left], q, there, new, drafted, "one-hot")
+        q = state.q[draft_rows] * there[:, None]
+        drafts, q = fill_up(state, state.drafts[draft_rows], q, there, new, has_draft, "one-hot")
         roots = state.tokens[table.root.clamp_min(0)]
         fed = torch.where(table.root > ELSEWHERE, roots, drafts.roll(1))
         fed = state.ids(fed, table.asked - 1)
@@ -142,7 +142,7 @@ class ParallelRows(RowsAtOnce):
 
     def verify(self, state: FrontState, window: Window, p: Tensor) -> Verification:
         table, settings = state.table, self.settings
-        front, number, drafted = table.front, table.number, table.drafted > 0
+        front, number, has_draft = table.front, table.number, table.drafted > 0
         accept, replace, redraw = state.verify_numbers(len(p))
         acceptance = chain_acceptance(window, p)
         passed = (accept < acceptance)[table.at]
@@ -168,7 +168,7 @@ class ParallelRows(RowsAtOnce):
         tokens = torch.where(replaced, resampled[front], tokens)
         q = p
         if settings.reading == "code":
-            kept = (number > first[front]) & rejected[front] & drafted & (acceptance > KEPT)
+            kept = (number > first[front]) & rejected[front] & has_draft & (acceptance > KEPT)
             tokens = torch.where(kept, window.drafts, tokens)
             q = torch.where(kept[:, None], window.q, p)
         status = torch.where(accepted, int(Status.ACCEPTED), int(Status.REFINED))
@@ -184,7 +184,7 @@ class ParallelRows(RowsAtOnce):
             p=p,
             acceptance=acceptance,
             uniform=torch.where(tested, accept, torch.nan),
-            drafts=torch.where(drafted, window.drafts, -1),
+            drafts=torch.where(has_draft, window.drafts, -1),
             places=table.place,
             rank=torch.where(committed, 0, 1 + (table.place == self.plan.length).long()),
         )

@@ -44,7 +44,7 @@ def committed_by_residual(p: Tensor, q: Tensor, acceptance: Tensor) -> Tensor:
     `acceptance` [H, V] is that of each token as a draft. The inputs are in float64.
     """
     accepted = q * acceptance
-    left = (p - q).clamp_min(0)
-    total = left.sum(-1, keepdim=True)
-    residual = torch.where(total > 0, left / total, p)
+    excess = (p - q).clamp_min(0)
+    total = excess.sum(-1, keepdim=True)
+    residual = torch.where(total > 0, excess / total, p)
     return accepted + (1 - accepted.sum(-1, keepdim=True)) * residual

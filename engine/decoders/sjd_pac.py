@@ -109,8 +109,8 @@ class SJDPAC(WindowDecoder):
         layout = self._tree(state.draft_limit)
         drafts, q, there = state.drafts_left(layout.spine)
         new = initial_tokens(state, drafts, there, "random")
-        drafted = state.offsets(len(drafts)) < layout.spine
-        drafts, q = fill_up(state, drafts, q, there, new, drafted, self.settings.fresh)
+        has_draft = state.offsets(len(drafts)) < layout.spine
+        drafts, q = fill_up(state, drafts, q, there, new, has_draft, self.settings.fresh)
         if not layout.side:
             return Window(drafts, q)
         candidates, candidate_q = draw_candidates(
@@ -167,13 +167,13 @@ def draw_candidates(
     all zero where q has no further token.
     """
     u = state.uniform(Purpose.CANDIDATE, levels, K)
-    left, token = q[:levels], drafts[:levels]
-    tokens, drawn_from = [token], [left]
+    remainder, token = q[:levels], drafts[:levels]
+    tokens, drawn_from = [token], [remainder]
     for k in range(1, K):
-        left = normalise(left.scatter(-1, token[:, None], 0))
-        token = sample(left, u[:, k])
+        remainder = normalise(remainder.scatter(-1, token[:, None], 0))
+        token = sample(remainder, u[:, k])
         tokens.append(token)
-        drawn_from.append(left)
+        drawn_from.append(remainder)
     return torch.stack(tokens, 1), torch.stack(drawn_from, 1)
 
 
@@ -216,19 +216,23 @@ class CandidateWalk:
         rows = children[self.node][0]
         q = gather(candidate_q, candidates)
         exists = (rows >= 0) & (q > 0) & (len(self.tokens) < self.room)
-        p, left = in_turn(self.left, candidate_q, candidates, exists)
+        p, remainder = in_turn(self.left, candidate_q, candidates, exists)
         acceptance = acceptance_probability(p, q)
         accepted = exists & (u < acceptance)
-        found = accepted.any(0, keepdim=True)
-        first = torch.where(found, accepted.int().argmax(0, keepdim=True), 0)
+        any_accepted = accepted.any(0, keepdim=True)
+        first = torch.where(any_accepted, accepted.int().argmax(0, keepdim=True), 0)
         tried = exists & (
-            torch.arange(len(u), device=u.device) <= torch.where(found, first, len(u))
+            torch.arange(len(u), device=u.device) <= torch.where(any_accepted, first, len(u))
         )
         self.trials.append((candidates, p, q, acceptance, u, tried & self.alive))
-        node = torch.where(found, rows[first], self.node)
-        self.left = torch.where(self.alive, torch.where(found, self.p[node][0], left), self.left)
-        self.rejected = torch.where(self.alive, exists.any(0, keepdim=True) & ~found, self.rejected)
-        self.alive = self.alive & found
+        node = torch.where(any_accepted, rows[first], self.node)
+        self.left = torch.where(
+            self.alive, torch.where(any_accepted, self.p[node][0], remainder), self.left
+        )
+        self.rejected = torch.where(
+            self.alive, exists.any(0, keepdim=True) & ~any_accepted, self.rejected
+        )
+        self.alive = self.alive & any_accepted
         self.depth = self.depth + self.alive
         self.node = torch.where(self.alive, node, self.node)
         self.path.append(self.node)
@@ -257,7 +261,7 @@ class CandidateWalk:
         leading = count_leading(u[levels:] < acceptance[levels:], room - levels)
         end = self.depth + torch.where(on_spine, leading, 0)
         below = torch.where(end < room, residual(spine[end], window.q[end]), spine[end])
-        left = torch.where(on_spine, below, self.left[None])
+        remainder = torch.where(on_spine, below, self.left[None])
         rejected = torch.where(on_spine, end < room, self.rejected)
         if levels:
             tokens = torch.cat([*self.tokens, tokens[levels:]])
@@ -270,7 +274,7 @@ class CandidateWalk:
         status = torch.where(i == end, int(Status.RESAMPLED), status)
         return Verification(
             count=end[0] + 1,
-            tokens=torch.where(i == end, sample(left, u_end[end]), tokens),
+            tokens=torch.where(i == end, sample(remainder, u_end[end]), tokens),
             q=spine,
             status=torch.where((i == end) & ~rejected, int(Status.FRESH), status),
             p=torch.where((i <= end)[:, None], self.p[path], spine),

@@ -118,15 +118,15 @@ def keep_coupled(
     """
     keep, redraw = u[:, 0], u[:, 1]
     offsets, room = state.offsets(len(p)), state.room.clamp_max(len(p) - 1).view(1)
-    behind, drafted = offsets >= v.count, offsets < room
+    behind, has_draft = offsets >= v.count, offsets < room
     acceptance = chain_acceptance(window, p)
     # Behind the last draft there is none to keep.
-    kept = (keep < acceptance) & drafted
-    left = residual(p, window.q)
-    left.index_copy_(0, room, p[room])
-    drafts = torch.where(kept, window.drafts, sample(left, redraw))
+    kept = (keep < acceptance) & has_draft
+    distribution = residual(p, window.q)
+    distribution.index_copy_(0, room, p[room])
+    drafts = torch.where(kept, window.drafts, sample(distribution, redraw))
     v.tokens = torch.where(behind, drafts, v.tokens)
-    v.status = torch.where(behind & ~kept & drafted, int(Status.REJECTED), v.status)
+    v.status = torch.where(behind & ~kept & has_draft, int(Status.REJECTED), v.status)
     v.acceptance = torch.where(behind, acceptance, v.acceptance)
     v.uniform = torch.where(behind, keep, v.uniform)
     return v

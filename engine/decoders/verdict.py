@@ -260,15 +260,15 @@ class Verdict(_Part):
         A second sentence follows where the author's badge promises more than was found.
         """
         by = f"by Photo Finish {self.version}"
-        found = f"in {len(self.cases)} exact joint distributions"
+        extent = f"in {len(self.cases)} exact joint distributions"
         sampled = f", nor in {self.samples.pictures:,} sampled pictures" if self.samples else ""
         if self.total_variation:
             seen = f"by a total variation of up to {self.total_variation:.3g} on small models"
         else:
             seen = "as sampled pictures show"
         sentence = {
-            Outcome.IDENTICAL: f"Judged {by}: vanilla AR's very picture; {found} no difference.",
-            Outcome.LOSSLESS: f"Judged {by}: {found} no difference from vanilla AR's{sampled}.",
+            Outcome.IDENTICAL: f"Judged {by}: vanilla AR's very picture; {extent} no difference.",
+            Outcome.LOSSLESS: f"Judged {by}: {extent} no difference from vanilla AR's{sampled}.",
             Outcome.CHANGED: f"Judged {by}: another distribution than vanilla AR's, {seen}.",
             Outcome.OPEN: f"Judged {by}: no difference was found, and none is excluded.",
             Outcome.BROKEN: f"Judged {by}: it does not decode as a lane must.",

@@ -194,6 +194,6 @@ def _sorted(rank: Tensor, window: Window, v: Verification) -> Verification:
     order = rank.argsort(stable=True)
     columns = "tokens", "q", "status", "p", "acceptance", "uniform", "drafts", "places"
     rows = {name: getattr(v, name)[order] for name in columns}
-    found = replace(v, **rows, rank=None, path=order)
-    found.diagnostics = lambda: Diagnostics(q=window.q[order])  # not charged
-    return found
+    verification = replace(v, **rows, rank=None, path=order)
+    verification.diagnostics = lambda: Diagnostics(q=window.q[order])  # not charged
+    return verification

@@ -130,11 +130,11 @@ def _folders(
     if isinstance(folder, dict):
         return folder
     if folder is not None:
-        found = {s.part: folder if len(card.repos) == 1 else folder / s.part for s in card.repos}
-        for path in found.values():
+        folders = {s.part: folder if len(card.repos) == 1 else folder / s.part for s in card.repos}
+        for path in folders.values():
             if not path.is_dir():
                 raise ModelError(f"There is no folder {path} to read {card.title} from.")
-        return found
+        return folders
     from engine.models.supply.hub import fetch_all  # importing the hub's client takes a while, too
 
     return fetch_all(card, lambda progress: report(progress.within(0.0, _DOWNLOAD)))

@@ -88,12 +88,12 @@ class BodyModel(ImageModel):
         return pictures if codes.dim() == 3 else pictures[0]
 
     def embed_rows(
-        self, ctx: BodyContext, tokens: Tensor, slots: Tensor, asked: Tensor | None
+        self, ctx: BodyContext, tokens: Tensor, slots: Tensor, target_slots: Tensor | None
     ) -> Tensor:
         """Return a window's rows [L, D], or [R, L, D], for tokens [L] at slots [L].
 
-        The root's slot is -1 in the first window of a whole picture. `asked` [L] are the slots that
-        rows ask for, where a plan lets them ask ahead.
+        The root's slot is -1 in the first window of a whole picture. `target_slots` [L]
+        are the slots that rows ask for, where a plan lets them ask ahead.
         """
         return self.embed(tokens, slots)
 
@@ -148,16 +148,16 @@ class BodyModel(ImageModel):
         ctx.cache.open(before + length)
         if targets is None:
             targets = ctx.positions(parents, length) + 1
-        slots, asked = ctx.standing(parents, targets)
-        embedded = self.embed_rows(ctx, tokens, slots, asked).expand(ctx.batch, -1, -1)
+        slots, target_slots = ctx.standing(parents, targets)
+        embedded = self.embed_rows(ctx, tokens, slots, target_slots).expand(ctx.batch, -1, -1)
         places = slots + ctx.behind
         if not ctx.cache.base:
             # The first window's root is the prompt's last token, whatever stands for it.
             embedded = torch.cat([ctx.prompt.embeddings, embedded[:, 1:]], 1)
             places = torch.cat([ctx.cached[:before], places])
         mask, queries = ctx.mask(places, before, parents), None
-        if asked is not None:
-            standing = torch.cat([ctx.cached[:before], asked + ctx.behind - 1])
+        if target_slots is not None:
+            standing = torch.cat([ctx.cached[:before], target_slots + ctx.behind - 1])
             queries = self.position_ids(standing, ctx.start)
         ids = self.position_ids(places, ctx.start)
         hidden = self.run_layers(embedded, mask, ids, ctx.cache, queries)

@@ -88,7 +88,7 @@ class BodyContext:
         # States that the drafter predicted [R, 1 + T, D]: after the last committed token and T
         # drafts of a tree, of a chain after the newest draft alone. And which of the drafts each
         # of a tree's rows attends to, bool [1 + T, T].
-        self.drafted: Tensor | None = None
+        self.drafter_states: Tensor | None = None
         self.branches: Tensor | None = None
 
     @property
@@ -185,7 +185,7 @@ class BodyContext:
 
     def close(self) -> None:
         self.hidden = self.prompt_hidden = self.drafter_cache = None
-        self.drafted = self.branches = None
+        self.drafter_states = self.branches = None
         del self.cache  # a closed context is not used again
 
 
@@ -193,8 +193,8 @@ class AheadContext(BodyContext):
     """The context of a plan whose rows may ask for any position: a row has its own token's slot."""
 
     def standing(self, parents: Parents, targets: Tensor) -> tuple[Tensor, Tensor | None]:
-        asked = self.slots[targets.clamp_max(self.plan.length - 1)]
-        return self.slots[self.positions(parents, len(targets))], asked
+        target_slots = self.slots[targets.clamp_max(self.plan.length - 1)]
+        return self.slots[self.positions(parents, len(targets))], target_slots
 
 
 class FrontsContext(BodyContext):

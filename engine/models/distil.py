@@ -177,7 +177,7 @@ def random_grids(model: ImageModel, size: Fit, generator: torch.Generator) -> Te
     codes, cells = model.vocab_size, rows * columns
     near = neighbours(model.codebook, min(NEAR, codes)).long().cpu()
     places = torch.cartesian_prod(torch.arange(rows), torch.arange(columns)).float()
-    found = []
+    grids = []
     for _ in range(size.grids):
         points = int(256 ** torch.rand((), generator=generator))
         corners = torch.rand(points, 2, generator=generator) * torch.tensor([rows, columns])
@@ -189,8 +189,8 @@ def random_grids(model: ImageModel, size: Fit, generator: torch.Generator) -> Te
         ):
             share = most * torch.rand((), generator=generator)
             grid = torch.where(torch.rand(cells, generator=generator) < share, other, grid)
-        found.append(grid.view(rows, columns))
-    return torch.stack(found)
+        grids.append(grid.view(rows, columns))
+    return torch.stack(grids)
 
 
 def fit_random(

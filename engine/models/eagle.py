@@ -67,20 +67,20 @@ class EagleDrafter(Drafter):
         chain = None
         if count > 1:
             _, chain = shape(None, count, inputs)
-        ctx.drafted = self._read(ctx, inputs, cache.window, chain)[:, -1:]
+        ctx.drafter_states = self._read(ctx, inputs, cache.window, chain)[:, -1:]
         ctx.branches = None
-        return self._logits(ctx, ctx.drafted, cache.window[-1:])[0]
+        return self._logits(ctx, ctx.drafter_states, cache.window[-1:])[0]
 
     def next(self, ctx: BodyContext, token: Tensor) -> Tensor:
-        assert ctx.drafted is not None, "`extend` drafts the first token"
+        assert ctx.drafter_states is not None, "`extend` drafts the first token"
         cache = self._cache(ctx)
         cache.open(1)
-        inputs = self._inputs(ctx, token.view(1), cache.window, ctx.drafted)
-        ctx.drafted = self._read(ctx, inputs, cache.window, None)
-        return self._logits(ctx, ctx.drafted, cache.window)[0]
+        inputs = self._inputs(ctx, token.view(1), cache.window, ctx.drafter_states)
+        ctx.drafter_states = self._read(ctx, inputs, cache.window, None)
+        return self._logits(ctx, ctx.drafter_states, cache.window)[0]
 
     def expand(self, ctx: BodyContext, tokens: Tensor, parents: Tensor) -> Tensor:
-        assert ctx.drafted is not None, "`extend` drafts the first tokens"
+        assert ctx.drafter_states is not None, "`extend` drafts the first tokens"
         cache, count = self._cache(ctx), len(tokens)
         cache.open(count)
         if ctx.branches is None:
@@ -88,16 +88,16 @@ class EagleDrafter(Drafter):
         above = ctx.branches[parents]
         slots = cache.window[:1] - above.shape[1] + above.sum(1)
         seen = torch.cat([above, torch.eye(count, dtype=torch.bool, device=tokens.device)], 1)
-        inputs = self._inputs(ctx, tokens, slots, ctx.drafted[:, parents])
+        inputs = self._inputs(ctx, tokens, slots, ctx.drafter_states[:, parents])
         predicted = self._read(ctx, inputs, slots, additive_mask(seen, self.model.dtype))
         ctx.branches = torch.cat([F.pad(ctx.branches, (0, count)), seen])
-        ctx.drafted = torch.cat([ctx.drafted, predicted], 1)
+        ctx.drafter_states = torch.cat([ctx.drafter_states, predicted], 1)
         return self._logits(ctx, predicted, slots)
 
     def _logits(self, ctx: BodyContext, predicted: Tensor, slots: Tensor) -> Tensor:
         """Return logits [L, V] after rows at slots [L], from their predicted states [R, L, D]."""
-        asked = slots + (1 - self._prompt_rows(ctx))
-        return ctx.guide(self.model.head(predicted), asked)
+        targets = slots + (1 - self._prompt_rows(ctx))
+        return ctx.guide(self.model.head(predicted), targets)
 
     def _prompt_rows(self, ctx: BodyContext) -> int:
         """Return how many rows of its cache are the prompt's."""

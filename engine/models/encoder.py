@@ -80,9 +80,9 @@ def _normalised(config: JanusVQVAEConfig, state: dict[str, Tensor]) -> Callable[
     vq.float().eval()
 
     def encoded(pixels: Tensor) -> Tensor:
-        found = F.normalize(vq.quant_conv(vq.encoder(pixels)), dim=1)
+        vectors = F.normalize(vq.quant_conv(vq.encoder(pixels)), dim=1)
         book = F.normalize(vq.quantize.embedding.weight, dim=-1)
-        return torch.einsum("bdhw,vd->bhwv", found, book).argmax(-1)
+        return torch.einsum("bdhw,vd->bhwv", vectors, book).argmax(-1)
 
     return encoded
 

@@ -104,8 +104,8 @@ def _invert(cumulative: Tensor, target: Tensor) -> Tensor:
     sum.
     """
     below_total = cumulative[..., -1:] * (1 - 2**-52)
-    found = torch.searchsorted(cumulative, target.minimum(below_total), right=True)
-    return found.clamp_max(cumulative.shape[-1] - 1)
+    index = torch.searchsorted(cumulative, target.minimum(below_total), right=True)
+    return index.clamp_max(cumulative.shape[-1] - 1)
 
 
 def residual(p: Tensor, q: Tensor) -> Tensor:
@@ -115,8 +115,8 @@ def residual(p: Tensor, q: Tensor) -> Tensor:
     """
     if kernels := _kernels(p):
         return kernels.residual(p, q)
-    left = (p - q).clamp_min(0)
-    return torch.where(left.sum(-1, keepdim=True) > 0, left, p)
+    excess = (p - q).clamp_min(0)
+    return torch.where(excess.sum(-1, keepdim=True) > 0, excess, p)
 
 
 def in_turn(p: Tensor, q: Tensor, tokens: Tensor, exists: Tensor) -> tuple[Tensor, Tensor]:
@@ -128,13 +128,13 @@ def in_turn(p: Tensor, q: Tensor, tokens: Tensor, exists: Tensor) -> tuple[Tenso
     """
     if kernels := _kernels(p):
         return kernels.in_turn(p, q, tokens, exists)
-    found = []
-    for token, taken in zip(torch.split(tokens, 1), q * exists[:, None], strict=True):
-        found.append(p.gather(0, token))
-        rest = (p - taken).clamp_min_(0)
+    masses = []
+    for token, distribution in zip(torch.split(tokens, 1), q * exists[:, None], strict=True):
+        masses.append(p.gather(0, token))
+        rest = (p - distribution).clamp_min_(0)
         mass = rest.sum(dtype=torch.float64)
         p = torch.where(mass > 0, rest / mass, p)
-    return torch.cat(found), p
+    return torch.cat(masses), p
 
 
 def likeliest(p: Tensor, count: int) -> tuple[Tensor, Tensor]:
@@ -317,9 +317,9 @@ def _compare_kernels(kernels: RuleKernels, device: torch.device, codes: int) -> 
         "normalise": (kernels.normalise(one / 2), normalise(p / 2)),
     }
     tokens, exists = torch.tensor([3, 5, 5, 7]), torch.tensor([True, False, True, True])
-    taken = kernels.in_turn(one[0], other, tokens.to(device), exists.to(device))
+    output = kernels.in_turn(one[0], other, tokens.to(device), exists.to(device))
     expected = in_turn(p[0], q, tokens, exists)
-    pairs |= {"in_turn": (taken[0], expected[0]), "in_turn's rest": (taken[1], expected[1])}
+    pairs |= {"in_turn": (output[0], expected[0]), "in_turn's rest": (output[1], expected[1])}
     shares, tokens = kernels.likeliest(one, 5)
     expected = likeliest(p, 5)
     pairs |= {"likeliest": (shares, expected[0]), "likeliest's tokens": (tokens, expected[1])}
@@ -328,7 +328,7 @@ def _compare_kernels(kernels: RuleKernels, device: torch.device, codes: int) -> 
         kernels.ranks_around(one, beside.to(device), 4, 5),
         ranks_around(p, beside, 4, 5),
     )
-    for name, (found, oracle) in pairs.items():
-        off = float((found.cpu().double() - oracle.double()).abs().max())
+    for name, (result, oracle) in pairs.items():
+        off = float((result.cpu().double() - oracle.double()).abs().max())
         if not off <= _CLOSE:
             raise ValueError(f"{name} is off by {off:.2g}")

@@ -48,11 +48,11 @@ def student(freedom: int) -> float:
 
 def mean(values: Sequence[float]) -> dict[str, float]:
     """Return the mean and the half-width of its interval; a single value has no half-width."""
-    n, found = len(values), {"mean": round(statistics.fmean(values), 4)}
+    n, estimate = len(values), {"mean": round(statistics.fmean(values), 4)}
     if n > 1:
         spread = student(n - 1) * statistics.stdev(values) / math.sqrt(n)
-        found["plus_minus"] = round(spread, 4)
-    return found
+        estimate["plus_minus"] = round(spread, 4)
+    return estimate
 
 
 def mean_text(estimate: Mapping[str, float]) -> str:

@@ -104,8 +104,8 @@ class ClassNames(Names):
 
     def exact(self, key: str) -> Meaning | None:
         """Return the meaning of a phrase, as it stands or as one word: "tea pot"."""
-        if (found := super().exact(key)) or min(map(len, key.split(" "))) < 3:
-            return found
+        if (meaning := super().exact(key)) or min(map(len, key.split(" "))) < 3:
+            return meaning
         return super().exact(key.replace(" ", ""))
 
     def _means(self, key: str, name: str, distance: int) -> bool:

@@ -76,8 +76,8 @@ def read_class(prompt: str) -> ClassReading:
     denied = deny(_names(), words)
     named = [i for i, word in enumerate(words) if word.kind in THINGS]
     if not named:
-        said = [word.text for word in denied]
-        raise SettingError(_names_none([word for word in words if word.text not in said]))
+        denied_texts = [word.text for word in denied]
+        raise SettingError(_names_none([word for word in words if word.text not in denied_texts]))
     at = _subject(words, named)
     if words[at].kind is not Kind.THING:
         narrower = (i for i in named if words[i].kind is Kind.THING)
@@ -86,8 +86,8 @@ def read_class(prompt: str) -> ClassReading:
     if words[at].kind is not Kind.THING:
         kinds = WIDER[words[at].name].kinds.difference(*map(_kinds, denied))
         number = number if number in kinds else min(kinds, default=number)
-    left = once(word.text for word in words if _is_left_out(word, number))
-    return ClassReading(number, left, words[at].kind is Kind.THING and words[at].sure)
+    omissions = once(word.text for word in words if _is_left_out(word, number))
+    return ClassReading(number, omissions, words[at].kind is Kind.THING and words[at].sure)
 
 
 @functools.cache
@@ -134,8 +134,10 @@ def _subject(words: list[Word], named: list[int]) -> int:
             of = between[0].text.lower() == "of"
             goes_on = of and all(word.kind is Kind.GLUE for word in between)
         else:  # "golden retriever puppy" is no puppy that a golden retriever describes
-            said = words[after].kind is not Kind.THING and _means(words[after], _meant(words[at]))
-            goes_on = words[after].sure and not said
+            is_wider = words[after].kind is not Kind.THING and _means(
+                words[after], _meant(words[at])
+            )
+            goes_on = words[after].sure and not is_wider
         if not goes_on or words[after].gap or not words[at].text.isascii():
             break
         at = after

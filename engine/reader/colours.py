@@ -89,11 +89,11 @@ def find_colours(names: Names, words: list[Word]) -> None:
         before = back(words, i)
         beside = i > 0 and words[i - 1].kind is Kind.THING and not word.gap
         if word.kind is Kind.BACKDROP:
-            found = before >= 0 and words[before].kind is Kind.GROUND
-            if not found and behind and behind.kind is Kind.COLOUR_BEHIND:
+            has_ground = before >= 0 and words[before].kind is Kind.GROUND
+            if not has_ground and behind and behind.kind is Kind.COLOUR_BEHIND:
                 words[i + 1] = replace(behind, kind=Kind.GROUND)
-                found = True
-            words[i] = replace(word, kind=Kind.GLUE if found else Kind.UNKNOWN)
+                has_ground = True
+            words[i] = replace(word, kind=Kind.GLUE if has_ground else Kind.UNKNOWN)
         elif word.kind is Kind.THING and beside:
             colour = NOUN_COLOURS.get(fold(word.text).removesuffix("s"))
             if colour and (elsewhere or not names.is_english(words[i - 1].text)):

@@ -85,10 +85,10 @@ def phrase(text: str) -> str:
 
 def once(texts: Iterable[str]) -> tuple[str, ...]:
     """Return the texts in order without repeats, spelt as at their first place."""
-    found: dict[str, str] = {}
+    spellings: dict[str, str] = {}
     for text in texts:
-        found.setdefault(fold(text), text)
-    return tuple(found.values())
+        spellings.setdefault(fold(text), text)
+    return tuple(spellings.values())
 
 
 def english(text: str) -> str:
@@ -175,11 +175,11 @@ class Names:
 
     def called(self) -> dict[str | int, list[str]]:
         """Return what each noun and place is called, as folded phrases."""
-        found: dict[str | int, list[str]] = {}
+        synonyms: dict[str | int, list[str]] = {}
         for key, (kind, value) in self._meanings.items():
             if kind in (*NOUNS, Kind.PLACE):
-                found.setdefault(value, []).append(key)
-        return found
+                synonyms.setdefault(value, []).append(key)
+        return synonyms
 
     def is_english(self, text: str) -> bool:
         """Return whether a text is an English name, in the plural or not, or an emoji."""
@@ -197,13 +197,13 @@ class Names:
         German or Russian ending.
         """
         for form in _stems(key):
-            found = self._meanings.get(form)
-            if found and found[0] in (*NOUNS, Kind.SIZE):
-                return found
+            meaning = self._meanings.get(form)
+            if meaning and meaning[0] in (*NOUNS, Kind.SIZE):
+                return meaning
         for form in _endings(key):
-            found = self._meanings.get(form)
-            if found and found[0] in _ADJECTIVES:
-                return found
+            meaning = self._meanings.get(form)
+            if meaning and meaning[0] in _ADJECTIVES:
+                return meaning
         return None
 
     def misspelt(self, key: str, elsewhere: bool) -> Meaning | None:
@@ -244,11 +244,11 @@ def phrases(text: str) -> Iterator[str]:
 
 def _by_letter(keys: Iterable[str]) -> dict[tuple[str, int], list[str]]:
     """Return the names that may be misspelt by first letter and number of spaces."""
-    found: dict[tuple[str, int], list[str]] = {}
+    index: dict[tuple[str, int], list[str]] = {}
     for key in keys:
         if len(key) > 3:
-            found.setdefault((key[0], key.count(" ")), []).append(key)
-    return found
+            index.setdefault((key[0], key.count(" ")), []).append(key)
+    return index
 
 
 def _stems(word: str) -> Iterator[str]:

@@ -40,16 +40,16 @@ def read_words(names: Names, prompt: str) -> list[Word]:
     """Return all words in the prompt's order, the longest names first."""
     text = _TIMES.sub("", unicodedata.normalize("NFC", prompt))
     elsewhere = is_elsewhere([text])
-    found: list[Word] = []
+    words: list[Word] = []
     known: dict[str, Word] = {}
     at = 0
     for match in emoji.emoji_list(text):
-        found += _read_plain(names, text[at : match["match_start"]], elsewhere)
+        words += _read_plain(names, text[at : match["match_start"]], elsewhere)
         at = match["match_end"]
         if match["emoji"] not in known:
             known[match["emoji"]] = _read_emoji(names, match["emoji"])
-        found.append(known[match["emoji"]])
-    return [*found, *_read_plain(names, text[at:], elsewhere)]
+        words.append(known[match["emoji"]])
+    return [*words, *_read_plain(names, text[at:], elsewhere)]
 
 
 def is_elsewhere(texts: Iterable[str]) -> bool:
@@ -78,12 +78,12 @@ def _read_plain(names: Names, text: str, elsewhere: bool) -> list[Word]:
         not _JOINED.fullmatch(text, end, token.start())
         for end, token in zip(ends, tokens, strict=False)
     ]
-    found: list[Word] = []
+    words: list[Word] = []
     at = 0
     while at < len(tokens):
         if tokens[at].group("cjk"):
             counted = at > 0 and bool(tokens[at - 1].group("number"))
-            found += _read_cjk(names, tokens[at].group(), counted)
+            words += _read_cjk(names, tokens[at].group(), counted)
             at += 1
             continue
         end = at + 1
@@ -93,9 +93,9 @@ def _read_plain(names: Names, text: str, elsewhere: bool) -> list[Word]:
             end = at + 1
         kind, value, used, sure = _longest(names, folded[at:end], elsewhere)
         typed = text[tokens[at].start() : tokens[at + used - 1].end()]
-        found.append(Word(typed, kind, value, gaps[at], sure))
+        words.append(Word(typed, kind, value, gaps[at], sure))
         at += used
-    return found
+    return words
 
 
 def _is_before_longer(names: Names, words: list[str]) -> bool:

@@ -123,7 +123,7 @@ class SceneReader:
         owned = list(owners(words))
         groups = _count(words)
         size, drawn = self._dress(words, groups, owned)
-        left: dict[float, str] = {
+        omissions: dict[float, str] = {
             i: word.text for i, word in enumerate(words) if word.kind in _LEFT and i not in drawn
         }
         grounds = [i for i, word in enumerate(words) if word.kind is Kind.GROUND]
@@ -143,16 +143,16 @@ class SceneReader:
             relation, at = _relation(words, groups)
             if (sides := _sides(words, places, groups)) is not None:
                 relation, places = sides, []
-        left |= _trim(groups, words)
+        omissions |= _trim(groups, words)
         layout, shown = _arrange(groups, relation, at)
         things = tuple(group.name for group in shown)
         colours = tuple(group.colour for group in shown)
         place = words[places.pop(0)].name if places and layout is Layout.ONE else "centre"
-        left |= {i: words[i].text for i in (*grounds[1:], *places)}
+        omissions |= {i: words[i].text for i in (*grounds[1:], *places)}
         if not ground:
             allowed = [each for each in self._grounds if each not in denied] or self._grounds
             ground, sure = self._contrasting(shown, allowed, number), False
-        left_out = once(left[i] for i in sorted(left))
+        left_out = once(omissions[i] for i in sorted(omissions))
         scene = Scene(layout, things, ground, place, colours, size)
         return Reading(scene, left_out, named, sure)
 
@@ -166,25 +166,25 @@ class SceneReader:
         """
         alone = [group.count for group in groups] == [1]
         at = {group.at: group for group in groups}
-        found: dict[tuple[int, bool], str] = {}
+        attributes: dict[tuple[int, bool], str] = {}
         drawn = set()
         for i, owner in owned:
             is_size, value = words[i].kind is Kind.SIZE, hue(words[i])
             key = owner, is_size
-            if key not in found and (
+            if key not in attributes and (
                 (alone and value in self._sizes) if is_size else self._recolour(at[owner], value)
             ):
-                found[key] = value
-            if found.get(key) == value:
+                attributes[key] = value
+            if attributes.get(key) == value:
                 drawn.add(i)
-        return next((value for (_, is_size), value in found.items() if is_size), ""), drawn
+        return next((value for (_, is_size), value in attributes.items() if is_size), ""), drawn
 
     def _recolour(self, group: Group, colour: str) -> bool:
         """Give things a colour if they take it, or if it makes them other things."""
-        name, left = recoloured(group.name, colour, self._things)
-        if left and name not in self._coloured:
+        name, rest = recoloured(group.name, colour, self._things)
+        if rest and name not in self._coloured:
             return False
-        group.name, group.colour = name, left
+        group.name, group.colour = name, rest
         return True
 
     def _contrasting(self, things: Sequence[Group], grounds: Sequence[str], number: int) -> str:

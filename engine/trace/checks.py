@@ -79,17 +79,17 @@ def check_positions(table: StepTable, cells: np.ndarray, codes: int) -> None:
     forced = cells[table.position] < 0
     if (rows["token"] >= np.where(forced, MAX_TOKEN, codes)).any():
         raise PackingError("a token lies outside the vocabulary")
-    drafted = rows["draft"] != NONE
-    if (rows["draft"][drafted] >= codes).any():
+    has_draft = rows["draft"] != NONE
+    if (rows["draft"][has_draft] >= codes).any():
         raise PackingError("a draft lies outside the vocabulary")
     if (rows["status"] > max(Status)).any():
         raise PackingError("a position has no status that there is")
     if (rows["top1"] == NONE).any():
         raise PackingError("a probability is not a number")
     _check_top(rows, codes)
-    if (~drafted[table.source == Source.CERTAIN]).any():
+    if (~has_draft[table.source == Source.CERTAIN]).any():
         raise PackingError("a draft's distribution is not where its position says")
-    if (~drafted[table.rejecting]).any():
+    if (~has_draft[table.rejecting]).any():
         raise PackingError("a rejection has no draft in the vocabulary")
 
 

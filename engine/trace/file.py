@@ -220,8 +220,8 @@ class Trace:
         header, table = self.header, self.table(lane)
         cells, size = np.array(header.cells_of(lane)), header.grid[0] * header.grid[1]
         tokens = np.array(header.infilling.known) if header.infilling else np.full(size, -1)
-        found = table.committed & (cells[table.position] >= 0)
-        tokens[cells[table.position[found]]] = table.positions["token"][found]
+        is_committed = table.committed & (cells[table.position] >= 0)
+        tokens[cells[table.position[is_committed]]] = table.positions["token"][is_committed]
         return tokens
 
     def dumps(self) -> str:

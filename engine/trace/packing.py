@@ -33,9 +33,9 @@ class Room:
 
     def beside(self, table: StepTable) -> Room:
         """Return what a table leaves for the other lanes."""
-        taken = sum(rows.nbytes for rows in table.arrays().values())
+        byte_count = sum(rows.nbytes for rows in table.arrays().values())
         positions = self.positions - len(table.positions)
-        return Room(self.steps - len(table), positions, self.bytes - taken)
+        return Room(self.steps - len(table), positions, self.bytes - byte_count)
 
 
 def pack_table(table: StepTable) -> dict[str, str]:

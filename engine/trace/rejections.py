@@ -55,16 +55,16 @@ def rounded(table: StepTable) -> Rounded:
     """
     rows = table.rejections
     known = rows["tokens"] != NONE
-    drafted = known & (rows["tokens"] == _drafts(table))
+    is_draft = known & (rows["tokens"] == _drafts(table))
     heads = np.zeros(len(rows), HEAD)
     for name in ("p", "q"):
-        heads[name] = np.where(drafted, rows[name], 0).max(-1, initial=0)
+        heads[name] = np.where(is_draft, rows[name], 0).max(-1, initial=0)
     own, p = heads["p"][:, None], rows["p"].clip(0)
     p_scale, q_scale = (scale[:, None] for scale in _scales(heads))
     side = (p >= own).astype("<u2") + (p > own)
     p_codes = _codes(p, p_scale) + np.where(own > 0, side, 0).astype("<u2")
     q_codes = _codes(rows["q"], q_scale)
-    kept = known & (drafted | (p_codes > 0) | (q_codes > 0))
+    kept = known & (is_draft | (p_codes > 0) | (q_codes > 0))
     heads["count"], heads["uniform"] = kept.sum(-1), rows["uniform"]
     listed = np.zeros(kept.sum(), LISTED)
     listed["gap"] = np.diff(rows["tokens"][kept], prepend=np.uint16(0))
@@ -92,9 +92,9 @@ def restored(stored: Rounded, table: StepTable) -> np.ndarray:
     beside = np.where(code <= here, below, np.where(code == here + 1, own, above))
     rows["p"][kept] = np.where(own > 0, beside, _values(code, p_scale))
     rows["q"][kept] = _values(listed["q"], q_scale)
-    drafted = kept & (rows["tokens"] == _drafts(table))
+    is_draft = kept & (rows["tokens"] == _drafts(table))
     for name in ("p", "q"):
-        rows[name] = np.where(drafted, heads[name][:, None], rows[name])
+        rows[name] = np.where(is_draft, heads[name][:, None], rows[name])
     return rows
 
 

@@ -19,10 +19,10 @@ from engine.trace.steps import StepTable
 
 def residuals(table: StepTable) -> np.ndarray:
     """Return the rows of `positions` with the fields of EXPECTED minus their expected values."""
-    left, expected = table.positions.copy(), _Expected(table, table.positions)
+    differences, expected = table.positions.copy(), _Expected(table, table.positions)
     for name, expect in EXPECTED.items():
-        left[name] -= expect(expected)
-    return left
+        differences[name] -= expect(expected)
+    return differences
 
 
 def positions_of(table: StepTable) -> np.ndarray:
@@ -88,8 +88,8 @@ class _Expected:
     def _share(self, tokens: np.ndarray, shares: np.ndarray) -> np.ndarray:
         """Return the draft's share among the likeliest tokens; 0 where it is not one of them."""
         draft = self.rows["draft"]
-        found = (shares * (tokens == draft[:, None])).sum(-1)
-        return np.where(draft == NONE, NONE, found).astype("<u2")
+        share = (shares * (tokens == draft[:, None])).sum(-1)
+        return np.where(draft == NONE, NONE, share).astype("<u2")
 
 
 # In an order in which what is expected of a field needs fields before it alone, and those that are

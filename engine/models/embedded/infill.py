@@ -49,8 +49,8 @@ class EmbeddedInfill(EmbeddedTarget):
 
     def embed_asking(self, cells: Tensor) -> Tensor:
         """Return what asking for cells [..] adds to rows [.., D]; zero where a cell is MASKED."""
-        asked = F.embedding(cells.clamp_min(0), self.next.weight)
-        return asked * (cells >= 0)[..., None]
+        embeddings = F.embedding(cells.clamp_min(0), self.next.weight)
+        return embeddings * (cells >= 0)[..., None]
 
     def states(self, inputs: Tensor, position_ids: Tensor, query_ids: Tensor) -> Tensor:
         """Return hidden states [B, T, D] of causal rows [B, T, D].
@@ -139,14 +139,14 @@ class EmbeddedInfiller(BodyModel):
         return ctx
 
     def embed_rows(
-        self, ctx: BodyContext, tokens: Tensor, slots: Tensor, asked: Tensor | None
+        self, ctx: BodyContext, tokens: Tensor, slots: Tensor, target_slots: Tensor | None
     ) -> Tensor:
-        assert asked is not None, "its plans let rows ask ahead"
+        assert target_slots is not None, "its plans let rows ask ahead"
         own = self.embed(tokens, slots.clamp_min(0)).expand(ctx.batch, -1, -1)
         if not ctx.cache.base:
             assert ctx.root is not None, "`start` sets it"
             own = torch.where((slots == ctx.plan.root)[:, None], ctx.root, own)
-        return own + self.network.embed_asking(asked)
+        return own + self.network.embed_asking(target_slots)
 
     def embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
         return self.network.embed_codes(tokens, positions)

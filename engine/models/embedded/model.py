@@ -109,7 +109,7 @@ class EmbeddedModel(BodyModel):
 def _digest(weights: Path, *parts: str) -> str:
     """Return 16 hexadecimal digits of these networks' weights and the captions' tokenizer."""
     files = [file for part in parts for file in sorted((weights / part).glob("*.safetensors"))]
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for file in (*files, weights / "captions" / "tokenizer.json"):
-        found.update(file.read_bytes())
-    return found.hexdigest()[:16]
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]

@@ -72,15 +72,15 @@ class RandARModel(LlamaGenClassModel):
         if targets is None:
             targets = ctx.positions(parents, length) + 1
         slots, _ = ctx.standing(parents, targets)
-        asked = ctx.slots[targets.clamp_max(plan.length - 1)]
+        target_slots = ctx.slots[targets.clamp_max(plan.length - 1)]
         own = self.embed(tokens, slots).expand(ctx.batch, -1, -1)
         if not cache.base:
             # What stands for the first window's root is the prompt's last input.
             root = ctx.prompt.embeddings[:, -1:]
             own = torch.where((slots == plan.root)[:, None], root, own)
-        asking = self.instructions[asked].expand_as(own)
+        asking = self.instructions[target_slots].expand_as(own)
         embedded = torch.stack([own, asking], 2).flatten(1, 2)
-        places = torch.stack([slots, asked], 1).flatten() + ctx.behind
+        places = torch.stack([slots, target_slots], 1).flatten() + ctx.behind
         if before:
             embedded = torch.cat([ctx.prompt.embeddings[:, :-1], embedded], 1)
             places = torch.cat([ctx.cached[:before], places])

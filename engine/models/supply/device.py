@@ -104,8 +104,8 @@ def cpu_has_bfloat16() -> bool:
 
     One that does not (AVX2 alone) takes 28 times as long in it as in float32.
     """
-    found = torch.cpu.get_capabilities()
-    return any(found.get(name) for name in ("avx512_bf16", "amx_bf16"))
+    capabilities = torch.cpu.get_capabilities()
+    return any(capabilities.get(name) for name in ("avx512_bf16", "amx_bf16"))
 
 
 def race_bytes(card: ModelCard, dtype: torch.dtype, lanes: int, graphs: bool = False) -> int:

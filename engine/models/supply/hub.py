@@ -63,7 +63,7 @@ def fetch(source: RepoFiles, report: Report = lambda progress: None) -> Path:
     Raises ModelError.
     """
     report(Progress(Phase.LOOKING_UP, 0.0))
-    if (here := given(source)) is not None:
+    if (here := own_folder(source)) is not None:
         complete(source, here)
         return here
     compared = not source.digests or at_hand(source) is not None
@@ -99,7 +99,7 @@ def _reject_others(source: RepoFiles, folder: Path) -> None:
         )
 
 
-def given(source: RepoFiles) -> Path | None:
+def own_folder(source: RepoFiles) -> Path | None:
     """Return the source's folder in the folder of weights, or None."""
     folder = folder_of_weights and folder_of_weights / source.repo
     return folder if folder and folder.is_dir() else None
@@ -110,7 +110,7 @@ def at_hand(source: RepoFiles) -> Path | None:
 
     Raises ModelError where the folder of weights has only some of them.
     """
-    if (folder := given(source)) is not None:
+    if (folder := own_folder(source)) is not None:
         complete(source, folder)
         return folder
     try:
@@ -241,7 +241,7 @@ def complete(source: RepoFiles, folder: Path) -> None:
     The hub's client does not notice that in a cache that another program filled.
     """
     again = "delete its folder, and the next start downloads it again"
-    if folder == given(source):
+    if folder == own_folder(source):
         again = "bring it into the folder of weights"
     for index in sorted(folder.glob("*.safetensors.index.json")):
         for shard in shards(index):
