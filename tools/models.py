@@ -192,31 +192,31 @@ def check(card: ModelCard, args: argparse.Namespace) -> int:
     result = "They load, and nothing was published to compare their numbers with."
     if published is not None:
         assert isinstance(model, JanusModel)
-        found = compare(model, published)
-        print(f"published: {len(found.ranks)} greedy tokens, {published.source}")
+        report = compare(model, published)
+        print(f"published: {len(report.ranks)} greedy tokens, {published.source}")
         print(
-            f"each given the tokens before it, {found.likeliest} are the likeliest here; the"
-            f" worst rank is {max(found.ranks)} of {found.codes:,} codes"
+            f"each given the tokens before it, {report.likeliest} are the likeliest here; the"
+            f" worst rank is {max(report.ranks)} of {report.codes:,} codes"
         )
         print(
-            f"greedy decoding gives the first {found.greedy} of them here"
+            f"greedy decoding gives the first {report.greedy} of them here"
             + (
                 "; after a different one all differ, and rounding decides between codes that are"
                 " nearly equally likely"
-                if found.greedy < len(found.ranks)
+                if report.greedy < len(report.ranks)
                 else ""
             )
         )
         result = "The weights at hand give the authors' numbers."
-        if found.prompt_tokens != published.prompt_tokens:
+        if report.prompt_tokens != published.prompt_tokens:
             others.append(
-                f"the prompt, {found.prompt_tokens} tokens instead of {published.prompt_tokens}"
+                f"the prompt, {report.prompt_tokens} tokens instead of {published.prompt_tokens}"
             )
-        elif not found.same:
-            least = f", with at least {found.least} the likeliest" if found.least else ""
+        elif not report.same:
+            least = f", with at least {report.least} the likeliest" if report.least else ""
             others.append(
-                f"the numbers: with the authors' weights all {len(found.ranks)} tokens are among"
-                f" the {found.most} likeliest codes{least}"
+                f"the numbers: with the authors' weights all {len(report.ranks)} tokens are among"
+                f" the {report.most} likeliest codes{least}"
             )
     print(f"What differs: {'; '.join(others)}." if others else result)
     return 1 if others else 0

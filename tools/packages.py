@@ -57,7 +57,7 @@ def read(text: str) -> Hashes:
 
 def faults(report: dict[str, Any], hashes: Hashes) -> list[str]:
     """Return a sentence for each package of pip's report that is not the one that is known."""
-    found = []
+    sentences = []
     for item in report["install"]:
         name, version = normal(item["metadata"]["name"]), item["metadata"]["version"]
         archive = item["download_info"].get("archive_info", {})
@@ -65,11 +65,11 @@ def faults(report: dict[str, Any], hashes: Hashes) -> list[str]:
         digest = archive.get("hashes", {}).get("sha256", only)
         known = hashes.get((name, version.partition("+")[0]))
         if known is None and not UNCHECKED.match(name):
-            found.append(f"{name} {version} is not in hashes.txt.")
+            sentences.append(f"{name} {version} is not in hashes.txt.")
         elif known is not None and digest not in known:
             url = item["download_info"]["url"]
-            found.append(f"{name} {version} from {url} has a hash that is not in hashes.txt.")
-    return found
+            sentences.append(f"{name} {version} from {url} has a hash that is not in hashes.txt.")
+    return sentences
 
 
 def uploaded(files: Iterable[tuple[str, str]], version: str) -> set[str]:
@@ -119,8 +119,8 @@ def main() -> None:
     if options.report is None:
         parser.error("name the report of pip, or --write")
     report = json.loads(Path(options.report).read_text("utf-8"))
-    if found := faults(report, read(HASHES.read_text("utf-8"))):
-        sys.exit("\n".join([*found, TAMPERED]))
+    if sentences := faults(report, read(HASHES.read_text("utf-8"))):
+        sys.exit("\n".join([*sentences, TAMPERED]))
 
 
 if __name__ == "__main__":

@@ -258,9 +258,9 @@ def infill_report(
         "lanes": names,
         "figures": {
             f"{kind} {share:.0%} {order} {name}": {
-                figure: mean([run[figure] for run in found]) for figure in found[0]
+                figure: mean([run[figure] for run in races]) for figure in races[0]
             }
-            for (kind, share, order, name), found in runs.items()
+            for (kind, share, order, name), races in runs.items()
         },
     }
     titles = lane_names([lane.plain() for lane in lanes])
@@ -283,11 +283,11 @@ def run_grids(args: argparse.Namespace) -> None:
         set_threads(args)
     except SettingError as error:
         parser.error(str(error))
-    found = bench_grids.run(sides, names, lambda line: print(line, file=sys.stderr))
+    results = bench_grids.run(sides, names, lambda line: print(line, file=sys.stderr))
     machine = device_name(torch.device("cpu"))
     heading = f"a small network with random weights, one picture each, {machine}"
-    say(bench_grids.card(heading, found), end="\n\n")
-    say(json.dumps({"machine": machine, "torch": torch.__version__, "grids": found}))
+    say(bench_grids.card(heading, results), end="\n\n")
+    say(json.dumps({"machine": machine, "torch": torch.__version__, "grids": results}))
 
 
 def run_peer(args: argparse.Namespace) -> None:

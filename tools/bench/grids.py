@@ -115,17 +115,17 @@ def run(
     Returns:
         `GridRun`'s fields by grid and lane.
     """
-    found: dict[str, dict[str, dict[str, Any]]] = {}
+    results: dict[str, dict[str, dict[str, Any]]] = {}
     for side in sides:
         model, grid = random_model(side), f"{side} x {side}"
-        found[grid] = {}
+        results[grid] = {}
         for name in names:
-            found[grid][name] = dataclasses.asdict(run_lane(model, name, 0))
+            results[grid][name] = dataclasses.asdict(run_lane(model, name, 0))
             report(f"{grid} {name}")
-    return found
+    return results
 
 
-def card(heading: str, found: dict[str, dict[str, dict[str, Any]]]) -> str:
+def card(heading: str, results: dict[str, dict[str, dict[str, Any]]]) -> str:
     """Return the figures as a table in Markdown."""
     lines = [
         heading,
@@ -134,7 +134,7 @@ def card(heading: str, found: dict[str, dict[str, dict[str, Any]]]) -> str:
         " shift |",
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
-    for grid, runs in found.items():
+    for grid, runs in results.items():
         tokens = int(grid.split(" x ")[0]) ** 2
         for name, one in runs.items():
             ratio = one["milliseconds"] / runs["ar"]["milliseconds"] if "ar" in runs else 0.0

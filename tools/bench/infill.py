@@ -113,7 +113,7 @@ def run(
     seeds: int,
 ) -> Runs:
     """Return the figures of every race; both orders have the same picture, mask and noise seed."""
-    found: Runs = {}
+    runs: Runs = {}
     for number, prompt in enumerate(prompts):
         for seed in range(seeds):
             codes = VanillaAR(model).generate(prompt, seed)
@@ -130,8 +130,8 @@ def run(
                             )
                         ]
                         for name, figures in zip(names, raced, strict=True):
-                            found.setdefault((kind, share, order, name), []).append(figures)
-    return found
+                            runs.setdefault((kind, share, order, name), []).append(figures)
+    return runs
 
 
 def card(heading: str, runs: Runs, titles: dict[str, str]) -> str:

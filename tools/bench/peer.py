@@ -133,14 +133,14 @@ class GuidedLlama(LlamaForCausalLM):
             inputs = self.embed_codes(input_ids, position_ids - length).expand(rows, -1, -1)
         if attention_mask is not None:
             attention_mask = attention_mask.expand(rows, *attention_mask.shape[1:])
-        found = super().forward(
+        output = super().forward(
             inputs_embeds=inputs,
             attention_mask=attention_mask,
             position_ids=position_ids,
             **options,
         )
-        found.logits = guide(found.logits, self.guidance)[None]
-        return found
+        output.logits = guide(output.logits, self.guidance)[None]
+        return output
 
 
 def _embedded(model: EmbeddedModel, sampling: Sampling, tokens: int) -> Generate:
@@ -151,10 +151,10 @@ def _embedded(model: EmbeddedModel, sampling: Sampling, tokens: int) -> Generate
         length = network.prompt.embeddings.shape[1]
         ids = torch.zeros(1, length, dtype=torch.long, device=model.device)
         settings = GenerationConfig(**options(tokens, sampling, cache))
-        found = network.generate(
+        sequences = network.generate(
             ids, attention_mask=torch.ones_like(ids), generation_config=settings
         )
-        return found[0, length:]
+        return sequences[0, length:]
 
     return generate
 
@@ -182,14 +182,14 @@ def _janus(model: JanusModel, sampling: Sampling, tokens: int) -> Generate:
         )
         # Without a cache the loop makes a static one.
         caches = {"past_key_values": DynamicCache()} if cache is CacheKind.DYNAMIC else {}
-        found: Tensor = network.generate(
+        codes: Tensor = network.generate(
             ids,
             attention_mask=torch.ones_like(ids),
             generation_mode="image",
             generation_config=settings,
             **caches,
         )
-        return found[0]
+        return codes[0]
 
     return generate
 
@@ -240,7 +240,7 @@ def _emu3(model: Emu3Model, sampling: Sampling, tokens: int) -> Generate:
         settings = GenerationConfig(
             **options(tokens, sampling, cache), guidance_scale=sampling.guidance
         )
-        found = network.generate(
+        sequences = network.generate(
             ids,
             attention_mask=torch.ones_like(ids),
             generation_config=settings,
@@ -248,7 +248,7 @@ def _emu3(model: Emu3Model, sampling: Sampling, tokens: int) -> Generate:
             negative_prompt_ids=negative,
             negative_prompt_attention_mask=torch.ones_like(negative),
         )
-        return codes[found[0, ids.shape[1] :]]
+        return codes[sequences[0, ids.shape[1] :]]
 
     return generate
 

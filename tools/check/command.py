@@ -67,7 +67,7 @@ def run_check(args: argparse.Namespace) -> None:
     command, about = f"photo-finish check {shlex.join(sys.argv[2:])}".strip(), report.facts(model)
     for name, value in about.items():
         say(f"{name}: {value}")
-    findings = found(model, args)
+    findings = findings_of(model, args)
     say(f"\n{report.summary(findings)}")
     try:
         args.out.write_text(report.as_markdown(command, about, findings), "utf-8")
@@ -79,7 +79,7 @@ def run_check(args: argparse.Namespace) -> None:
         sys.exit(1)
 
 
-def found(model: BodyModel, args: argparse.Namespace) -> list[Finding]:
+def findings_of(model: BodyModel, args: argparse.Namespace) -> list[Finding]:
     """Return the findings; each is printed as it comes."""
     findings: list[Finding] = []
 

@@ -48,7 +48,7 @@ class Finding:
             raise ValueError(f"{self.name}: a fault, and nothing else, must say what to do")
 
     @property
-    def said(self) -> str:
+    def text(self) -> str:
         """The words, and what to do."""
         return self.words + (f" What to do: {self.advice}" if self.advice else "")
 

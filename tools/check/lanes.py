@@ -92,9 +92,9 @@ def check_failed_capture(subject: Subject) -> Iterator[Finding]:
     captured, failing = drawn(model, name), Captures(partial(FailingCapture, model.device))
     with launched(model, failing, static=True):
         model.slots.trim(0)
-        found = drawn(model, name)
+        tokens = drawn(model, name)
     after = drawn(model, name)
-    if name in failing.without and found == captured == after:
+    if name in failing.without and tokens == captured == after:
         yield good(what, "The lane went on without graphs, and the next one was captured.")
     else:
         yield fault(
@@ -117,13 +117,13 @@ def check_logits(subject: Subject) -> Iterator[Finding]:
         if isinstance(part, nn.Module):
             vars(twin)[attribute].load_state_dict(part.state_dict())
     tokens = torch.tensor(drawn(model, VanillaAR.name)[:ROWS])
-    found, exact = (
+    logits, exact = (
         teacher_forced(each, each.plan, PROMPT, each.sampling, tokens.to(each.device))
         .double()
         .cpu()
         for each in (model, twin)
     )
-    off = float((found.double().cpu() - exact).abs().max())
+    off = float((logits.double().cpu() - exact).abs().max())
     most = float(exact.abs().max())
     words = f"They are off by {off:.2g} at most, the largest being {most:.3g}."
     figures = {"largest_difference": off, "largest": most, "dtype": str(model.dtype)}
@@ -137,8 +137,8 @@ def check_logits(subject: Subject) -> Iterator[Finding]:
 def parameters(model: BodyModel) -> list[Tensor]:
     """Return the parameters of all its networks, each once."""
     parts = [part for part in vars(model).values() if isinstance(part, nn.Module)]
-    found = (tensor for part in parts for tensor in part.parameters())
-    return list({id(tensor): tensor for tensor in found}.values())
+    tensors = (tensor for part in parts for tensor in part.parameters())
+    return list({id(tensor): tensor for tensor in tensors}.values())
 
 
 def drawn(model: BodyModel, name: str) -> list[int]:
@@ -149,13 +149,13 @@ def drawn(model: BodyModel, name: str) -> list[int]:
 @torch.inference_mode()
 def first_steps(model: BodyModel, name: str) -> list[Step]:
     """Return the steps in which a lane draws TOKENS tokens, or all of a smaller picture."""
-    steps, found = DECODERS[name](model).steps(PROMPT, 0), list[Step]()
+    steps, prefix = DECODERS[name](model).steps(PROMPT, 0), list[Step]()
     for step in steps:
-        found.append(step)
+        prefix.append(step)
         if step.after >= TOKENS:
             break
     steps.close()
-    return found
+    return prefix
 
 
 def tokens_of(steps: list[Step]) -> list[int]:

@@ -58,16 +58,16 @@ def check_races(subject: Subject) -> Iterator[Finding]:
     if not subject.on_gpu or model.card is None:
         yield left_out("memory of a race", "It is measured only for a public model on a GPU.")
         return
-    said = race_bytes(model.card, model.dtype, len(LANES), graphs=model.captures is not None)
+    bound = race_bytes(model.card, model.dtype, len(LANES), graphs=model.captures is not None)
     took = torch.cuda.max_memory_reserved(device) - held
     words = (
-        f"{len(LANES)} lanes took {took / GIB:.2f} GiB; the check of memory says {said / GIB:.2f}."
+        f"{len(LANES)} lanes took {took / GIB:.2f} GiB; the check of memory says {bound / GIB:.2f}."
     )
-    if took <= said + _MARGIN:
-        yield good("memory of a race", words, took=took, said=said)
+    if took <= bound + _MARGIN:
+        yield good("memory of a race", words, took=took, said=bound)
     else:
         advice = f"race fewer lanes where memory is short, and {REPORT}."
-        yield fault("memory of a race", words, advice, took=took, said=said)
+        yield fault("memory of a race", words, advice, took=took, said=bound)
 
 
 def check_out_of_memory(subject: Subject) -> Iterator[Finding]:

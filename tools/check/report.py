@@ -27,7 +27,7 @@ def facts(model: BodyModel) -> dict[str, str]:
     """Return the machine, and the versions of what runs on it."""
     device = model.device
     free = available(device)
-    found = {
+    entries = {
         "device": device_name(device),
         "free memory": "unknown" if free is None else f"{free / GIB:.1f} GiB",
         "dtype": str(model.dtype).removeprefix("torch."),
@@ -37,8 +37,8 @@ def facts(model: BodyModel) -> dict[str, str]:
     }
     if device.type == "cuda":
         major, minor = torch.cuda.get_device_capability(device)
-        found["CUDA"] = f"{torch.version.cuda}, compute capability {major}.{minor}, {_driver()}"
-    return found
+        entries["CUDA"] = f"{torch.version.cuda}, compute capability {major}.{minor}, {_driver()}"
+    return entries
 
 
 def _driver() -> str:
@@ -46,13 +46,13 @@ def _driver() -> str:
     if program is None:
         return "driver unknown"
     query = [program, "--query-gpu=driver_version", "--format=csv,noheader"]
-    said = subprocess.run(query, capture_output=True, text=True, check=False, timeout=60).stdout
-    return f"driver {said.split()[0]}" if said.split() else "driver unknown"
+    output = subprocess.run(query, capture_output=True, text=True, check=False, timeout=60).stdout
+    return f"driver {output.split()[0]}" if output.split() else "driver unknown"
 
 
 def line(finding: Finding) -> str:
     """Return a finding as a line of text."""
-    return f"{finding.outcome.value:>8}  {finding.name}: {finding.said}"
+    return f"{finding.outcome.value:>8}  {finding.name}: {finding.text}"
 
 
 def as_markdown(command: str, about: dict[str, str], findings: Sequence[Finding]) -> str:
@@ -61,7 +61,7 @@ def as_markdown(command: str, about: dict[str, str], findings: Sequence[Finding]
     rows += [f"* {name}: {value}" for name, value in about.items()]
     rows += ["", summary(findings), "", "| | what | found |", "| --- | --- | --- |"]
     for finding in findings:
-        cells = (MARKS[finding.outcome], finding.name, finding.said)
+        cells = (MARKS[finding.outcome], finding.name, finding.text)
         escaped = (" ".join(cell.replace("|", "\\|").split()) for cell in cells)
         rows.append(f"| {' | '.join(escaped)} |")
     return "\n".join([*rows, "", "```json", as_json(command, about, findings), "```", ""])

@@ -111,17 +111,17 @@ def timed(device: torch.device, function: Callable[[], object], count: int) -> f
 
     Two calls before them do not count.
     """
-    taken: list[float] = []
+    seconds: list[float] = []
     clock, begin = StepClock(device), time.perf_counter()
     for number in range(count + 2):
         clock.skip()
         function()
         clock.lap("forward")
         clock.wait()
-        taken.append(clock.seconds().forward)
+        seconds.append(clock.seconds().forward)
         if number > 2 and time.perf_counter() - begin > SECONDS:
             break
-    return statistics.median(taken[2:])
+    return statistics.median(seconds[2:])
 
 
 def check_peer(subject: Subject) -> Iterator[Finding]:

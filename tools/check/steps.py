@@ -38,10 +38,10 @@ def check_steps(subject: Subject) -> Iterator[Finding]:
         for way in ways:
             captures = None if way == "eager" else model.captures
             with launched(model, captures):
-                waits, found = one_step(model, name)
-            counts = ", ".join(f"{found[what]} {what}" for what in LAUNCHES)
+                waits, launches = one_step(model, name)
+            counts = ", ".join(f"{launches[what]} {what}" for what in LAUNCHES)
             what, words = f"a step of {DECODERS[name].title}, {way}", f"{counts} launched"
-            figures = {"lane": name, "way": way, "waits": waits, **found}
+            figures = {"lane": name, "way": way, "waits": waits, **launches}
             if waits and DECODERS[name](model).captured:
                 yield fault(
                     what,

@@ -97,9 +97,9 @@ def enumerate_on(
         if runs >= most:
             break
         try:
-            found = enumerated(kind(model, settings, plan=plan), RUNS_A_CASE)
-            runs += found.runs
-            yield settings, found
+            enumeration = enumerated(kind(model, settings, plan=plan), RUNS_A_CASE)
+            runs += enumeration.runs
+            yield settings, enumeration
         except TooManyOutcomes as error:
             runs += RUNS_A_CASE
             yield settings, error
@@ -145,24 +145,24 @@ class Cases:
 
         They are chosen greedily, so they are few.
         """
-        left = {held for settings in every for held in _values(settings)}
-        left -= {held for case in self.done for held in _values(case.settings)}
-        found = list[Settings]()
-        while left:
-            best = max(every, key=lambda settings: len(left & _values(settings)))
-            found.append(best)
-            left -= _values(best)
-        return found
+        remaining_values = {held for settings in every for held in _values(settings)}
+        remaining_values -= {held for case in self.done for held in _values(case.settings)}
+        cover = list[Settings]()
+        while remaining_values:
+            best = max(every, key=lambda settings: len(remaining_values & _values(settings)))
+            cover.append(best)
+            remaining_values -= _values(best)
+        return cover
 
     def add(
         self,
         number: int,
         kind: type[WindowDecoder],
-        found: Iterable[tuple[Settings, EnumerationResult]],
+        results: Iterable[tuple[Settings, EnumerationResult]],
     ) -> None:
         """Add what `enumerate_on` gave for a model."""
         standard, model, plan, expected = standard_toys()[number]
-        for settings, each in found:
+        for settings, each in results:
             if isinstance(each, TooManyOutcomes):
                 self.left_out.append(f"{standard.words}, {changed_knobs(settings)}")
             elif isinstance(each, NotEnumerable):
@@ -175,12 +175,12 @@ class Cases:
 
 def _distinct(every: Sequence[Settings], size: int) -> list[Settings]:
     """Drop settings that differ only in whole numbers above `size`, as wide windows do."""
-    found = dict[tuple[object, ...], Settings]()
+    representatives = dict[tuple[object, ...], Settings]()
     for settings in every:
         values = (getattr(settings, name) for name, _, _ in knobs(type(settings)))
         whole = (min(v, size + 1) if type(v) is int else v for v in values)
-        found.setdefault(tuple(whole), settings)
-    return list(found.values())
+        representatives.setdefault(tuple(whole), settings)
+    return list(representatives.values())
 
 
 def _has_default_numbers(settings: Settings) -> bool:

@@ -118,11 +118,11 @@ def _of_all(
 
 def _repeats(kind: type[Decoder], settings: Settings) -> Check:
     def same(model: Toy, plan: Plan, seed: int) -> bool:
-        found = []
+        records = []
         for number in (1, 2):
             with global_numbers(number):
-                found.append(recorded(_decoded(kind, settings, model, plan, seed)))
-        return found[0] == found[1]
+                records.append(recorded(_decoded(kind, settings, model, plan, seed)))
+        return records[0] == records[1]
 
     return _of_all(
         kind,
@@ -138,11 +138,11 @@ def _repeats(kind: type[Decoder], settings: Settings) -> Check:
 
 def _static(kind: type[Decoder], settings: Settings) -> Check:
     def same(model: Toy, plan: Plan, seed: int) -> bool:
-        found = []
+        records = []
         for static in (False, True):
             with launched(model, None, static=static):
-                found.append(recorded(_decoded(kind, settings, model, plan, seed)))
-        shrinking, fixed = found
+                records.append(recorded(_decoded(kind, settings, model, plan, seed)))
+        shrinking, fixed = records
         return shrinking == fixed
 
     return _of_all(

@@ -28,7 +28,7 @@ class NotEnumerable(Exception):
 
 
 class _Made(NamedTuple):
-    taken: list[tuple[int, int]]
+    picks: list[tuple[int, int]]
     intervals: Intervals
     narrowed: set[int]
     weight: float
@@ -42,7 +42,7 @@ class Choices:
     """
 
     def __init__(self, script: list[int], intervals: Intervals) -> None:
-        self.script, self.taken = list(script), list[tuple[int, int]]()  # option, number of options
+        self.script, self.picks = list(script), list[tuple[int, int]]()  # option, number of options
         self.intervals, self.narrowed = dict(intervals), set[int]()
         self.weight = 1.0
         self.later: list[Callable[[], int] | int] = []
@@ -54,13 +54,15 @@ class Choices:
 
     def state(self) -> _Made:
         """Return the choices so far."""
-        return _Made(list(self.taken), dict(self.intervals), set(self.narrowed), self.weight)
+        return _Made(list(self.picks), dict(self.intervals), set(self.narrowed), self.weight)
 
-    def restore(self, made: _Made, later: list[Callable[[], int] | int], script: list[int]) -> None:
-        """Go back to the choices `made`, with the outcomes `later` open, and follow `script`."""
-        self.script, self.taken, self.later = list(script), [], list(later)
-        self.intervals, self.narrowed = dict(made.intervals), set(made.narrowed)
-        self.weight = made.weight
+    def restore(
+        self, state: _Made, later: list[Callable[[], int] | int], script: list[int]
+    ) -> None:
+        """Go back to the choices of `state`, with the outcomes `later` open; follow `script`."""
+        self.script, self.picks, self.later = list(script), [], list(later)
+        self.intervals, self.narrowed = dict(state.intervals), set(state.narrowed)
+        self.weight = state.weight
 
     def part(self, number: int, bounds: list[float]) -> int:
         """Return the index of the interval between the bounds 0, .., 1 that the number lies in."""
@@ -70,9 +72,9 @@ class Choices:
         options = [i for i, (a, b) in enumerate(parts) if b - a > size]
         if len(options) == 1:
             return options[0]
-        place = len(self.taken)
+        place = len(self.picks)
         pick = self.script[place] if place < len(self.script) else 0
-        self.taken.append((pick, len(options)))
+        self.picks.append((pick, len(options)))
         a, b = self.intervals[number] = parts[options[pick]]
         self.narrowed.add(number)
         self.weight *= (b - a) / (high - low)
@@ -85,10 +87,10 @@ class Choices:
     def value(self, outcome: int) -> int:
         if outcome < LATER:
             return outcome
-        found = self.later[outcome - LATER]
-        if callable(found):
-            found = self.later[outcome - LATER] = int(found())
-        return found
+        result = self.later[outcome - LATER]
+        if callable(result):
+            result = self.later[outcome - LATER] = int(result())
+        return result
 
 
 def outcomes(
@@ -109,26 +111,26 @@ def outcomes(
         choices = Choices(script, intervals)
         _CURRENT.set(choices)
         computed = run()
-        made, later = choices.state(), list(choices.later)
+        state, later = choices.state(), list(choices.later)
         reading: list[int] = []
         while True:
             _CURRENT.set(choices)
-            choices.restore(made, later, reading)
+            choices.restore(state, later, reading)
             yield choices, read(computed)
-            if not _next(choices.taken, reading):
+            if not _next(choices.picks, reading):
                 break
-        if not _next(made.taken, script):
+        if not _next(state.picks, script):
             return
 
 
-def _next(taken: list[tuple[int, int]], script: list[int]) -> bool:
+def _next(picks: list[tuple[int, int]], script: list[int]) -> bool:
     """Turn `script` into that of the run after the one that took these options.
 
     Returns False after the last run.
     """
-    while taken and taken[-1][0] == taken[-1][1] - 1:
-        taken.pop()
-    script[:] = [pick for pick, _ in taken]
+    while picks and picks[-1][0] == picks[-1][1] - 1:
+        picks.pop()
+    script[:] = [pick for pick, _ in picks]
     if script:
         script[-1] += 1
     return bool(script)

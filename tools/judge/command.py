@@ -73,17 +73,17 @@ def _decoders(which: str) -> list[type[Decoder]]:
             f"there is no decoder {which!r}: give a file that ends with .py, or one of"
             f" {', '.join(DECODERS)}."
         )
-    found: dict[str, type[Decoder]] = {}
+    decoders: dict[str, type[Decoder]] = {}
     for each in classes_of(Path(which)):
-        found[each.name] = checked(each, {*BUILT_IN, *found})
-    return list(found.values())
+        decoders[each.name] = checked(each, {*BUILT_IN, *decoders})
+    return list(decoders.values())
 
 
 def _kept(verdict: Verdict) -> bool:
     """Return whether it promises no more than was found, and passes every check."""
     promises = [Badge.CHANGED_DISTRIBUTION, Badge.SAME_DISTRIBUTION, Badge.IDENTICAL]
-    found = verdict.outcome.badge
-    kept = found in promises and promises.index(found) >= promises.index(Badge(verdict.claim))
+    badge = verdict.outcome.badge
+    kept = badge in promises and promises.index(badge) >= promises.index(Badge(verdict.claim))
     return kept and all(check.passed for check in verdict.checks)
 
 

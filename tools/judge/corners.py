@@ -42,29 +42,29 @@ def settings_to_judge(kind: type[Settings]) -> list[Settings]:
     specs = {name: (spec, default) for name, spec, default in knobs(kind)}
     values = {name: corners(*spec) for name, spec in specs.items()}
     defaults = {name: default for name, (_, default) in specs.items()}
-    found, left = {kind(): None}, dict.fromkeys(_every(values))  # both in order
+    selection, combinations = {kind(): None}, dict.fromkeys(_every(values))  # both in order
     for held in _held(defaults):
-        left.pop(held, None)
-    while left:
-        first = next(iter(left))
-        del left[first]
-        for row in _rows(dict(first), specs, values, left):
+        combinations.pop(held, None)
+    while combinations:
+        first = next(iter(combinations))
+        del combinations[first]
+        for row in _rows(dict(first), specs, values, combinations):
             try:
                 settings = _in_use(kind(**row), specs)
             except SettingError:
                 continue
-            found.setdefault(settings)
+            selection.setdefault(settings)
             for held in _held({name: getattr(settings, name) for name in specs}):
-                left.pop(held, None)
+                combinations.pop(held, None)
             break
-    return list(found)
+    return list(selection)
 
 
 def _rows(
     some: dict[str, Any],
     specs: dict[str, tuple[Knob, Any]],
     values: dict[str, list[Any]],
-    left: dict[Some, None],
+    combinations: dict[Some, None],
 ) -> Iterator[dict[str, Any]]:
     """Yield values of all knobs that include `some`; not every row is valid."""
     defaults = {name: default for name, (_, default) in specs.items()}
@@ -80,7 +80,7 @@ def _rows(
         if {name for name, _ in needs} & {*needed}:
             return  # one of these values does nothing beside another
         needed |= dict(needs)
-    yield _filled(needed, values, left)
+    yield _filled(needed, values, combinations)
     yield defaults | needed
     for name in values:  # with another value, since a default may not be valid beside them
         if name not in needed:
@@ -98,7 +98,7 @@ def _held(row: dict[str, Any]) -> Iterator[Some]:
 
 
 def _filled(
-    some: dict[str, Any], values: dict[str, list[Any]], left: dict[Some, None]
+    some: dict[str, Any], values: dict[str, list[Any]], combinations: dict[Some, None]
 ) -> dict[str, Any]:
     """Add values of the other knobs, each the one that meets most of what is left."""
     row = dict(some)
@@ -107,7 +107,8 @@ def _filled(
     def meets(name: str, value: Any) -> int:
         others = itertools.combinations(row.items(), min(TOGETHER, len(values)) - 1)
         return sum(
-            tuple(sorted(((name, value), *each), key=lambda pair: order.index(pair[0]))) in left
+            tuple(sorted(((name, value), *each), key=lambda pair: order.index(pair[0])))
+            in combinations
             for each in others
         )
 

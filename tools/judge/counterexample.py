@@ -16,7 +16,7 @@ from tools.judge.ways import DIGITS, ways_to
 
 def counterexample(kind: type[WindowDecoder], case: Case) -> Counterexample:
     """Return the counterexample of a case that differs; `exactly` must be in use."""
-    prefix, token, p, found = first_difference(case)
+    prefix, token, p, decoder_p = first_difference(case)
     start = (*prefix, token)
     every = {*case.joint, *case.expected}
     sequence = max(
@@ -33,7 +33,7 @@ def counterexample(kind: type[WindowDecoder], case: Case) -> Counterexample:
         prefix=prefix,
         token=token,
         p=round(p, DIGITS),
-        found=round(found, DIGITS),
+        found=round(decoder_p, DIGITS),
         sequence=sequence,
         sequence_p=round(case.expected.get(sequence, 0.0), DIGITS),
         sequence_found=round(case.joint.get(sequence, 0.0), DIGITS),
@@ -48,9 +48,9 @@ def true_shift(case: Case) -> float:
     it.
     """
     return sum(
-        0.5 * chance * abs(found - p)
+        0.5 * chance * abs(decoder_p - p)
         for n in range(case.plan.length)
-        for _, chance, p, found in _tokens(case, n)
+        for _, chance, p, decoder_p in _tokens(case, n)
     )
 
 
@@ -67,11 +67,11 @@ def first_difference(case: Case) -> tuple[tuple[int, ...], int, float, float]:
         ValueError: the distributions do not differ.
     """
     for n in range(case.plan.length):
-        tokens, chance, p, found = max(
+        tokens, chance, p, decoder_p = max(
             _tokens(case, n), key=lambda each: each[1] * abs(each[3] - each[2])
         )
-        if chance * abs(found - p) > CLOSE:
-            return tokens[:n], tokens[n], p, found
+        if chance * abs(decoder_p - p) > CLOSE:
+            return tokens[:n], tokens[n], p, decoder_p
     raise ValueError("the distributions do not differ")
 
 
@@ -96,7 +96,7 @@ def _tokens(case: Case, n: int) -> list[tuple[tuple[int, ...], float, float, flo
 
 
 def _prefixes(joint: Joint, length: int) -> Joint:
-    found: Joint = {}
+    prefixes: Joint = {}
     for tokens, chance in joint.items():
-        found[tokens[:length]] = found.get(tokens[:length], 0.0) + chance
-    return found
+        prefixes[tokens[:length]] = prefixes.get(tokens[:length], 0.0) + chance
+    return prefixes

@@ -93,18 +93,19 @@ class Enumeration:
         status = Status(int(v.status[count - 1]))
         self.most_committed = max(self.most_committed, count)
         leaves = [i for i, row in enumerate(path) if row != i]
-        drafted = window.nodes is not None or len(window.drafts) > 1
+        has_drafts = window.nodes is not None or len(window.drafts) > 1
         committed = torch.arange(state.frontier - count, state.frontier)
         if v.places is not None:
             committed, leaves = settled(v.places)[:count], []
         facts = {
             status.name.lower(): True,
             "forced": bool((state.forced_ids[committed] >= 0).any()),
-            "bonus": status is Status.FRESH and drafted,
+            "bonus": status is Status.FRESH and has_drafts,
             "off the spine": bool(leaves),
             f"left at depth {leaves[0]} for {len(leaves)}" if leaves else "on the spine": True,
             f"length {count}": True,
-            "end of image": drafted and state.frontier + len(v.tokens) - count >= state.plan.length,
+            "end of image": has_drafts
+            and state.frontier + len(v.tokens) - count >= state.plan.length,
         }
         for name, true in facts.items():
             self.seen[name] += chance * true
@@ -139,12 +140,12 @@ class Walk:
 
     def __init__(self, decoder: WindowDecoder, most: int | None = None) -> None:
         """Begin; `most` is the number of runs of a pass's verification that it may take."""
-        self.decoder, self.most, self.found = decoder, most, Enumeration()
+        self.decoder, self.most, self.enumeration = decoder, most, Enumeration()
         self.noise, self.paths = SymbolicNoise(), Paths()
 
     def begin(self) -> Node:
         """Return the node before the first pass; called again if the enumeration starts over."""
-        self.found, self.paths = Enumeration(), Paths()
+        self.enumeration, self.paths = Enumeration(), Paths()
         state = self.decoder.begin("", 0)
         state.noise = self.noise
         return Node(state, {}, 1.0, Path({}))
@@ -171,7 +172,7 @@ class Walk:
         """Add a decode that has reached its last step."""
         state = node.state
         tokens = tuple(state.ids(state.tokens, torch.arange(len(state.tokens))).tolist())
-        self.found.joint[tokens] += node.chance
+        self.enumeration.joint[tokens] += node.chance
         self.paths.add(replace(node.path, tokens=tokens))
 
 
@@ -198,7 +199,7 @@ def walked(walk: Walk) -> Enumeration:
         while nodes:
             following: dict[Hashable, Node] = {}
             for node in nodes:
-                walk.found.passes += node.chance
+                walk.enumeration.passes += node.chance
                 for after in _steps(walk, node):
                     for number in after.narrowed:
                         if first.setdefault(number, step) != step:
@@ -222,10 +223,10 @@ def walked(walk: Walk) -> Enumeration:
                     else:
                         following[key] = after
             nodes, step = list(following.values()), step + 1
-            walk.found.most_passes = step
+            walk.enumeration.most_passes = step
         if known == again:
             decode_again(walk.decoder, walk.paths, walk.noise.numbers)
-            return walk.found
+            return walk.enumeration
 
 
 def _steps(walk: Walk, node: Node) -> Iterator[Node]:
@@ -244,15 +245,15 @@ def _steps(walk: Walk, node: Node) -> Iterator[Node]:
             outcome = StepOutcome(node, after, window, v, choices, chance)
             if not walk.leads_on(outcome):
                 continue
-            walk.found.count(node.chance * chance, window, v, after)
-            if walk.most is not None and walk.found.runs > walk.most:
+            walk.enumeration.count(node.chance * chance, window, v, after)
+            if walk.most is not None and walk.enumeration.runs > walk.most:
                 raise TooManyOutcomes
-            left, chance, narrowed = verifying.intervals, node.chance * chance, set(choices)
+            intervals, chance, narrowed = verifying.intervals, node.chance * chance, set(choices)
             path = Path(node.path.numbers | choices, (*node.path.ends, after.frontier))
-            yield Node(after, left, chance, path, narrowed, walk.history(outcome))
+            yield Node(after, intervals, chance, path, narrowed, walk.history(outcome))
         if recorded is not None:
             off = abs(accepted - float(recorded[0]))
-            walk.found.misrecorded = max(walk.found.misrecorded, off)
+            walk.enumeration.misrecorded = max(walk.enumeration.misrecorded, off)
     if (now := _own(decoder)) != own:
         changed = [name for name in {**own, **now} if own.get(name) != now.get(name)]
         raise HiddenState(
@@ -274,10 +275,10 @@ def _verified(
 
 
 def _committed(
-    decoder: WindowDecoder, window: Window, made: tuple[DecodeState, Verification, Tensor]
+    decoder: WindowDecoder, window: Window, turn: tuple[DecodeState, Verification, Tensor]
 ) -> tuple[DecodeState, Verification]:
     """Return the verification and the state after a turn, without what no later step needs."""
-    before, v, outcome = made
+    before, v, outcome = turn
     state, n = _copied(before), before.frontier
     path = state.committed_rows(settled(outcome).tolist())
     state.keep_rows(path)
@@ -288,9 +289,9 @@ def _committed(
         state.drafts = settled(state.drafts)
         return state, v
     # Committed tokens, and tokens after the image's end, are no drafts.
-    left = slice(len(path), decoder.plan.length - n)
-    state.drafts = settled(torch.cat([state.tokens[:1], v.tokens[left]]))
-    state.q = torch.cat([torch.zeros_like(v.q[:1]), v.q[left]])
+    draft_slice = slice(len(path), decoder.plan.length - n)
+    state.drafts = settled(torch.cat([state.tokens[:1], v.tokens[draft_slice]]))
+    state.q = torch.cat([torch.zeros_like(v.q[:1]), v.q[draft_slice]])
     state.count.fill_(1)
     return state, v
 
@@ -301,14 +302,16 @@ def _passed(window: Window, v: Verification, count: int) -> bool | None:
         only = window.nodes is None and len(window.drafts) == 2
     else:
         assert v.drafts is not None
-        drafted = settled(v.drafts) >= 0
-        only, count = bool(drafted[0]) and int(drafted.sum()) == 1, 1
+        has_draft = settled(v.drafts) >= 0
+        only, count = bool(has_draft[0]) and int(has_draft.sum()) == 1, 1
     # A rule need not commit the token after an accepted draft.
     return count > 1 or int(settled(v.status)[0]) == Status.ACCEPTED if only else None
 
 
-def _settled_proposal(made: tuple[DecodeState, Window, Rows]) -> tuple[DecodeState, Window, Rows]:
-    state, window, rows = made
+def _settled_proposal(
+    proposal: tuple[DecodeState, Window, Rows],
+) -> tuple[DecodeState, Window, Rows]:
+    state, window, rows = proposal
     window = copy.copy(window)
     for place in fields(window):
         if place.name != "rows":
@@ -394,12 +397,15 @@ def sequences(joint: Joint, decoder: WindowDecoder, plan: Plan) -> Joint:
     return {tuple(tokens[at] for at in order): chance for tokens, chance in joint.items()}
 
 
-def distance(found: Joint, joint: Joint) -> float:
+def distance(decoder_joint: Joint, joint: Joint) -> float:
     """Return the largest difference between two probabilities of a sequence."""
-    return max(abs(found.get(each, 0.0) - joint.get(each, 0.0)) for each in {*found, *joint})
+    return max(
+        abs(decoder_joint.get(each, 0.0) - joint.get(each, 0.0))
+        for each in {*decoder_joint, *joint}
+    )
 
 
-def joint_variation(found: Joint, joint: Joint) -> float:
+def joint_variation(decoder_joint: Joint, joint: Joint) -> float:
     """Return the total variation of two distributions of whole sequences."""
-    every = {*found, *joint}
-    return 0.5 * sum(abs(found.get(each, 0.0) - joint.get(each, 0.0)) for each in every)
+    every = {*decoder_joint, *joint}
+    return 0.5 * sum(abs(decoder_joint.get(each, 0.0) - joint.get(each, 0.0)) for each in every)

@@ -132,9 +132,11 @@ def _enumerate(
         cases.not_enumerable[why] = None
         return
     numbers = [n for n, (standard, *_) in enumerate(standard_toys()) if standard.suits(kind)]
-    for at, (number, found) in enumerate(zip(numbers, work(_enumerated, numbers), strict=True), 1):
+    for at, (number, results) in enumerate(
+        zip(numbers, work(_enumerated, numbers), strict=True), 1
+    ):
         progress(f"every outcome, {at} of {len(numbers)}: {standard_toys()[number][0].words}")
-        cases.add(number, kind, found)
+        cases.add(number, kind, results)
         if cases.hidden:  # it decodes something else than was enumerated
             cases.done.clear()
             return
@@ -205,14 +207,14 @@ def _tokens_a_pass(kind: type[WindowDecoder], settings: Settings) -> dict[str, f
     """
     name = "filled in, spread" if kind.infills else "even"
     model, plan = next((m, plan) for each, m, plan, _ in standard_toys() if each.name == name)
-    found = dict[str, float]()
+    rates = dict[str, float]()
     for title, (decoder, chosen) in {kind.title: (kind, settings), **BESIDE}.items():
         try:
             passes = _passes(decoder, chosen, model, plan)
         except (NotEnumerable, TooManyOutcomes):
             continue
-        found.setdefault(title, plan.length / passes)
-    return found
+        rates.setdefault(title, plan.length / passes)
+    return rates
 
 
 @cache

@@ -60,11 +60,11 @@ def sample_larger(
     more = [every.index(settings) for settings in cases.uncovered(every)]
     jobs = [(n, 0, PICTURES) for n in models] + [(models[0], at, FEW) for at in more if at]
     tasks: list[Task] = [(*job, len(jobs)) for job in jobs]
-    for at, (task, (found, lines)) in enumerate(zip(tasks, work(_drawn, tasks), strict=True), 1):
+    for at, (task, (tally, lines)) in enumerate(zip(tasks, work(_drawn, tasks), strict=True), 1):
         standard, settings = SAMPLED[task[0]], every[task[1]]
         progress(f"sampled pictures, {at} of {len(tasks)}: {standard.words}")
-        sampled.append(Drawn(standard, settings, len(tasks), found, lines))
-        if rejects(found.log_e - math.log(len(tasks))):
+        sampled.append(Drawn(standard, settings, len(tasks), tally, lines))
+        if rejects(tally.log_e - math.log(len(tasks))):
             return
 
 
@@ -77,10 +77,10 @@ def _drawn(task: Task) -> tuple[SampledPictures, frozenset[int]]:
         model, plan = SAMPLED[number].build()
         decoder = kind(model, every[at], plan=plan)
         with global_numbers(0):
-            found = sample(decoder, model, plan, count, tests)
+            tally = sample(decoder, model, plan, count, tests)
             with lines_run(kind) as lines:
                 sample(decoder, model, plan, LOOKED_AT)
-        return found, frozenset(lines)
+        return tally, frozenset(lines)
     finally:
         torch.set_default_dtype(before)
 

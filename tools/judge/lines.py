@@ -33,11 +33,11 @@ def _lines(code: CodeType) -> Iterator[int]:
 @contextmanager
 def lines_run(kind: type[Decoder]) -> Iterator[set[int]]:
     """Collect the lines of the class's file that run within this context, in this thread."""
-    found, before = set[int](), sys.gettrace()
+    lines, before = set[int](), sys.gettrace()
     file = str(source_of(kind))
 
     def in_function(frame: FrameType, event: str, argument: Any) -> Any:
-        found.add(frame.f_lineno)
+        lines.add(frame.f_lineno)
         return in_function
 
     def called(frame: FrameType, event: str, argument: Any) -> Any:
@@ -45,6 +45,6 @@ def lines_run(kind: type[Decoder]) -> Iterator[set[int]]:
 
     sys.settrace(called)
     try:
-        yield found
+        yield lines
     finally:
         sys.settrace(before)

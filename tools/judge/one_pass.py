@@ -27,9 +27,9 @@ class FixedNoise(Noise):
 
     def uniform(self, purpose: Purpose, start: int, rows: int, draw: int, count: int) -> Tensor:
         u = torch.full((rows, count), 0.5, dtype=torch.float64)
-        given = self.rows.get(purpose, u[:0])
-        given = given.expand(len(u), -1) if len(given) == 1 else given[: len(u)]
-        u[: len(given), : given.shape[1]] = given[:, :count]
+        numbers = self.rows.get(purpose, u[:0])
+        numbers = numbers.expand(len(u), -1) if len(numbers) == 1 else numbers[: len(u)]
+        u[: len(numbers), : numbers.shape[1]] = numbers[:, :count]
         return u
 
     def gumbel(self, start: int, count: int, codes: int) -> Tensor:

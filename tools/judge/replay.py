@@ -119,13 +119,13 @@ def decode_again(decoder: WindowDecoder, paths: Paths, numbers: dict[Key, int]) 
             )
 
 
-def _with_noise(decoder: WindowDecoder, given: int, noise: Noise) -> WindowDecoder:
-    """Return the decoder, with numbers from `noise` for a lane of the `given` seed only."""
+def _with_noise(decoder: WindowDecoder, lane_seed: int, noise: Noise) -> WindowDecoder:
+    """Return the decoder, with numbers from `noise` for a lane with the seed `lane_seed` only."""
     twin = copy.copy(decoder)
 
     def begun(prompt: str, seed: int) -> DecodeState:
         state = type(decoder).begin(twin, prompt, seed)
-        if seed == given:
+        if seed == lane_seed:
             state.noise = noise
         return state
 

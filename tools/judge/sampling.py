@@ -156,7 +156,7 @@ def sample(decoder: Decoder, model: Toy, plan: Plan, most: int, tests: int = 1) 
     They have several prompts, and seeds that use all 63 bits. The mean e of `tests` tests
     rejects; this is one of them.
     """
-    found = SampledPictures()
+    tally = SampledPictures()
     place = [plan.slots.index(slot) for slot in decoder.plan.slots]
     with torch.inference_mode():
         for number in range(most):
@@ -166,16 +166,16 @@ def sample(decoder: Decoder, model: Toy, plan: Plan, most: int, tests: int = 1) 
             tokens = [0] * len(drawn)
             for at, token in zip(place, drawn, strict=True):
                 tokens[at] = token
-            found.passes += len(steps)
-            found.coverage.add(steps)
+            tally.passes += len(steps)
+            tally.coverage.add(steps)
             shares = np.random.default_rng(number).random(len(tokens))
             if (ranks := ranks_of(model, plan, tokens, shares)) is None:
-                found.impossible, found.pictures = True, found.pictures + 1
-                return found
-            found.add(*ranks)
-            if found.pictures % BATCH == 0 and rejects(found.log_e - math.log(tests)):
-                return found
-    return found
+                tally.impossible, tally.pictures = True, tally.pictures + 1
+                return tally
+            tally.add(*ranks)
+            if tally.pictures % BATCH == 0 and rejects(tally.log_e - math.log(tests)):
+                return tally
+    return tally
 
 
 def log_e_value(counts: Sequence[int] | np.ndarray, chances: Sequence[float] = EQUAL) -> float:

@@ -44,8 +44,8 @@ class _Recording(Walk):
         with recording():
             values = {each.name: settled(getattr(v, each.name)) for each in fields(v)}
             seen = Observation.of(outcome.window, Verification(**values))
-            found = collect(self.decoder, before, [seen], before.n.view(1))
-        shares = found.shares[:count, SHARES.index("shift")].double().numpy()
+            numbers = collect(self.decoder, before, [seen], before.n.view(1))
+        shares = numbers.shares[:count, SHARES.index("shift")].double().numpy()
         self.shift += outcome.before.chance * outcome.chance * float(np.nansum(shares))
 
     def end(self, node: Node) -> None:

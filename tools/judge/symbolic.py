@@ -144,8 +144,8 @@ def settled(value: Any) -> Any:
         )
     codes = _plain(value)
     outcomes = [current().value(code) for code in codes.flatten().tolist()]
-    found = torch.tensor(outcomes, dtype=torch.long).view(codes.shape)
-    return found.bool() if isinstance(value, Flags) else found
+    tensor = torch.tensor(outcomes, dtype=torch.long).view(codes.shape)
+    return tensor.bool() if isinstance(value, Flags) else tensor
 
 
 def copied(value: Tensor) -> Tensor:
@@ -153,8 +153,8 @@ def copied(value: Tensor) -> Tensor:
     if not isinstance(value, Symbolic):
         return value.clone()
     if isinstance(value, (Flags, Codes)):
-        found: Tensor = settled(value)
-        return found
+        tensor: Tensor = settled(value)
+        return tensor
     twin: Tensor = _plain(value).clone().as_subclass(type(value))
     vars(twin).update(vars(value))
     return twin
@@ -183,8 +183,8 @@ def _moved(function: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 
 
 def _columns(*operands: Any) -> tuple[torch.Size, list[tuple[Any, ...]]]:
-    given = [torch.as_tensor(_plain(operand)) for operand in operands]
-    tensors: list[Tensor] = list(torch.broadcast_tensors(*given))  # type: ignore[no-untyped-call]
+    inputs = [torch.as_tensor(_plain(operand)) for operand in operands]
+    tensors: list[Tensor] = list(torch.broadcast_tensors(*inputs))  # type: ignore[no-untyped-call]
     return tensors[0].shape, list(zip(*(t.flatten().tolist() for t in tensors), strict=True))
 
 
@@ -267,8 +267,8 @@ def _any(flags: Any, dim: int = 0, keepdim: bool = False) -> Any:
     if flags.dim() != 1:
         return NotImplemented
     codes, run = _plain(flags).tolist(), current()
-    found = run.postpone(lambda: int(any(run.value(code) for code in codes)))
-    return _postponed(Flags, torch.Size([1] if keepdim else []), [found])
+    outcome = run.postpone(lambda: int(any(run.value(code) for code in codes)))
+    return _postponed(Flags, torch.Size([1] if keepdim else []), [outcome])
 
 
 def _argmax(values: Any, dim: int = -1, keepdim: bool = False) -> Any:
@@ -288,13 +288,13 @@ def _cumprod(flags: Any, dim: int) -> Any:
     _outcomes_alone(flags)
     if flags.dim() not in (1, 2) or dim not in (-1, flags.dim() - 1):
         return NotImplemented
-    run, found = current(), list[int]()
+    run, products = current(), list[int]()
     for row in _plain(flags).reshape(-1, flags.shape[-1]).tolist():
         out = list[int]()
         for code in row:
             out.append(code if not out else run.postpone(partial(_both, run, out[-1], code)))
-        found += out
-    return _postponed(Codes, _plain(flags).shape, found)
+        products += out
+    return _postponed(Codes, _plain(flags).shape, products)
 
 
 def _both(run: Choices, before: int, code: int) -> int:

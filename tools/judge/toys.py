@@ -27,7 +27,7 @@ class ToyContext:
         self.plan = plan
         self.kept: list[int] | None = None
         self.paths: list[list[int]] = []
-        self.drafted: list[list[int]] = []  # the sequences after which a drafter has predicted
+        self.draft_paths: list[list[int]] = []  # the sequences after which a drafter has predicted
         self.closed = False
 
     def attended(self, rows: int) -> int:
@@ -51,21 +51,21 @@ class ToyDrafter:
 
     def extend(self, ctx: ToyContext, rows: Sequence[int], tokens: Tensor) -> Tensor:
         assert ctx.kept is not None, "a drafter drafts after a committed token"
-        ctx.drafted = [[*ctx.kept, int(tokens[-1])]]
-        assert ctx.drafted[0][-len(tokens) :] == tokens.tolist(), (
+        ctx.draft_paths = [[*ctx.kept, int(tokens[-1])]]
+        assert ctx.draft_paths[0][-len(tokens) :] == tokens.tolist(), (
             "the drafter reads what was committed"
         )
-        return self._logits(ctx.drafted)[0]
+        return self._logits(ctx.draft_paths)[0]
 
     def next(self, ctx: ToyContext, token: Tensor) -> Tensor:
-        ctx.drafted = [[*ctx.drafted[-1], int(token)]]
-        return self._logits(ctx.drafted)[0]
+        ctx.draft_paths = [[*ctx.draft_paths[-1], int(token)]]
+        return self._logits(ctx.draft_paths)[0]
 
     def expand(self, ctx: ToyContext, tokens: Tensor, parents: Tensor) -> Tensor:
-        above = [ctx.drafted[parent] for parent in parents.tolist()]
+        above = [ctx.draft_paths[parent] for parent in parents.tolist()]
         new = [[*path, token] for path, token in zip(above, tokens.tolist(), strict=True)]
         assert len({len(path) for path in new}) == 1, "all at one depth"
-        ctx.drafted = [*ctx.drafted, *new]
+        ctx.draft_paths = [*ctx.draft_paths, *new]
         return self._logits(new)
 
     def _logits(self, paths: list[list[int]]) -> Tensor:
@@ -196,11 +196,11 @@ class FrontsContext(ToyContext):
         followed = list[list[int]]()
         for row, parent in enumerate(parents):
             followed.append([] if row == parent else [*followed[parent], row])
-        found = []
+        row_tokens = []
         for row, (own, _) in enumerate(self.window):
             seen = dict(self.window[each] for each in (*roots, *followed[row])) | self.there
-            found.append({at: token for at, token in seen.items() if 0 <= at <= own})
-        return found
+            row_tokens.append({at: token for at, token in seen.items() if 0 <= at <= own})
+        return row_tokens
 
     def keep(self, rows: Sequence[int], frontier: int | None = None) -> None:
         kept = dict(self.window[row] for row in rows)
@@ -264,11 +264,11 @@ class InfillToy(Toy):
                 ctx.paths.append(root)
             else:
                 ctx.paths.append([*ctx.paths[parent], window[row]])
-        asked = [len(path) for path in ctx.paths]
+        row_targets = [len(path) for path in ctx.paths]
         if targets is not None:
-            assert int(targets[0]) == asked[0], "the root asks for the position after it"
-            asked = targets.tolist()
-        rows = zip(ctx.paths, asked, strict=True)
+            assert int(targets[0]) == row_targets[0], "the root asks for the position after it"
+            row_targets = targets.tolist()
+        rows = zip(ctx.paths, row_targets, strict=True)
         return torch.stack([self.logits_of(ctx.plan, path, target) for path, target in rows])
 
     def conditional(self, plan: Plan, tokens: Sequence[int]) -> Tensor:

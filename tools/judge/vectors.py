@@ -92,8 +92,8 @@ class Case(BaseModel):
         if not all(0 <= u < 1 for u in self.uniforms):
             raise ValueError("a uniform number must be in [0, 1)")
         whole = all(abs(sum(row) - 1) < SUM for row in [*self.p, *self.q])
-        given = self.accepted_distribution is not None, self.first_token is not None
-        if given != (whole, whole):
+        has_distributions = self.accepted_distribution is not None, self.first_token is not None
+        if has_distributions != (whole, whole):
             raise ValueError("a case has its two distributions if and only if its rows sum to 1")
         return self
 
@@ -201,10 +201,10 @@ def case(
     with exactly():
         rows, draft_rows = torch.tensor(p), torch.tensor(q)
         numbers = [[u, 0.5, 0.5] for u in [*uniforms, 0.5]]
-        found = verify_chain(sjd(rule, len(p[0])), rows, draft_rows, drafts, verify=numbers)
+        verification = verify_chain(sjd(rule, len(p[0])), rows, draft_rows, drafts, verify=numbers)
         accepted, following = next_distribution(rule, rows, draft_rows, drafts, uniforms)
-        assert accepted == int(found.count) - 1
-        assert following[found.tokens[accepted]] > 0
+        assert accepted == int(verification.count) - 1
+        assert following[verification.tokens[accepted]] > 0
         counts = first = None
         if (torch.cat([rows, draft_rows]).sum(-1) - 1).abs().max() < SUM:
             counts, sequences = outcome_distributions(rule, rows, draft_rows)
@@ -216,7 +216,7 @@ def case(
             q=q,
             drafts=drafts,
             uniforms=uniforms,
-            acceptance=_rounded(found.acceptance[:-1]),
+            acceptance=_rounded(verification.acceptance[:-1]),
             accepted=accepted,
             next=_rounded(following),
             accepted_distribution=None if counts is None else _rounded(counts),
