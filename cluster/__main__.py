@@ -189,16 +189,16 @@ def _watch(name: str, where: str) -> None:
     import ray
     from ray import serve
 
-    said, serves = "", False
+    reason, serves = "", False
     while True:
-        found = serve.status().applications.get(name)
-        if found is None or found.status == "DELETING":
+        application = serve.status().applications.get(name)
+        if application is None or application.status == "DELETING":
             raise SystemExit(GONE)
-        messages = [each.message for each in found.deployments.values() if each.message]
+        messages = [each.message for each in application.deployments.values() if each.message]
         why = "\n".join(dict.fromkeys(map(_plain, messages)))
-        if found.status == "DEPLOY_FAILED":
-            raise SystemExit(f"Photo Finish cannot start: {found.message}\n{why}")
-        if found.status == "RUNNING" and not serves:
+        if application.status == "DEPLOY_FAILED":
+            raise SystemExit(f"Photo Finish cannot start: {application.message}\n{why}")
+        if application.status == "RUNNING" and not serves:
             serves = True
             (node, *_) = ray.nodes()
             print(
@@ -206,8 +206,8 @@ def _watch(name: str, where: str) -> None:
                 f"{node['MetricsExportPort']}/metrics",
                 flush=True,
             )
-        elif why not in ("", said) and not serves:
-            said = why
+        elif why not in ("", reason) and not serves:
+            reason = why
             print(f"Photo Finish is not on the cluster yet. {why}", flush=True)
         time.sleep(WATCH_SECONDS)
 

@@ -132,8 +132,8 @@ class Racer:
             else:
                 note = now
                 yield Waiting(request, card, device_name(self._device), note).board()
-        found: ImageModel = model
-        return found
+        image_model: ImageModel = model
+        return image_model
 
     def _count(self, trace: Trace) -> None:
         last = {frame.lane: frame for frame in trace.frames}

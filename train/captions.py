@@ -87,14 +87,14 @@ def spoken_things(what: Scene, rng: np.random.Generator) -> str:
     if what.layout is Layout.STACK:
         above, below = (phrase(article, shorten(name, rng, names, hue)) for name, hue in pairs)
         return phrase(above, ABOVE[rng.integers(len(ABOVE))], below)
-    said = []
+    phrases = []
     for (name, hue), equal in itertools.groupby(pairs):
         count, short = len(list(equal)), shorten(name, rng, names, hue)
         alone = phrase(article, size, short)
-        said.append(f"{NUMBERS[count]} {plural(short)}" if count > 1 else alone)
-    if what.layout is Layout.PAIR and len(said) == 2:
-        return phrase(said[0], BESIDE[rng.integers(len(BESIDE))], said[1])
-    return " and ".join(filter(None, (", ".join(said[:-1]), said[-1])))
+        phrases.append(f"{NUMBERS[count]} {plural(short)}" if count > 1 else alone)
+    if what.layout is Layout.PAIR and len(phrases) == 2:
+        return phrase(phrases[0], BESIDE[rng.integers(len(BESIDE))], phrases[1])
+    return " and ".join(filter(None, (", ".join(phrases[:-1]), phrases[-1])))
 
 
 def spoken(what: Scene, rng: np.random.Generator) -> str:

@@ -11,7 +11,7 @@ from train.scenes import GROUNDS
 def mean_colours() -> dict[str, list[int]]:
     """Return the mean [red, green, blue], 0 to 255, of every thing's pixels and every ground."""
     rng = np.random.default_rng(0)
-    found = {name: ground(rng).mean((0, 1)) for name, ground in GROUNDS.items()}
+    colours = {name: ground(rng).mean((0, 1)) for name, ground in GROUNDS.items()}
     for name, glyph in glyphs().items():  # premultiplied
-        found[name] = glyph[..., :3].sum((0, 1)) / glyph[..., 3].sum()
-    return {name: [round(float(part) * 255) for part in colour] for name, colour in found.items()}
+        colours[name] = glyph[..., :3].sum((0, 1)) / glyph[..., 3].sum()
+    return {name: [round(float(part) * 255) for part in colour] for name, colour in colours.items()}

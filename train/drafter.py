@@ -59,16 +59,16 @@ def draft(drafter: EmbeddedDrafter, embedded: Tensor, hidden: Tensor) -> Tensor:
     slots = torch.arange(FIRST, FIRST + count, device=tokens.device)
     seen = sees(count, tokens.device)[None, None]
 
-    def read(given: Tensor, depth: int) -> Tensor:
+    def read(pairs: Tensor, depth: int) -> Tensor:
         mask = seen[..., : depth * count, : depth * count]
-        return drafter(given, slots.repeat(depth).expand(batch, -1), mask)
+        return drafter(pairs, slots.repeat(depth).expand(batch, -1), mask)
 
-    given = torch.cat([tokens, before], -1)
+    pairs = torch.cat([tokens, before], -1)
     with torch.no_grad():
         for depth in range(1, DEPTH):
-            own = torch.cat([before[:, :1], read(given, depth)[:, -count:-1]], 1)
-            given = torch.cat([given, torch.cat([tokens, own], -1)], 1)
-    return read(given, DEPTH).view(batch, DEPTH, count, width)
+            own = torch.cat([before[:, :1], read(pairs, depth)[:, -count:-1]], 1)
+            pairs = torch.cat([pairs, torch.cat([tokens, own], -1)], 1)
+    return read(pairs, DEPTH).view(batch, DEPTH, count, width)
 
 
 def overlaps(logits: Tensor, target_logits: Tensor) -> list[float]:
@@ -95,9 +95,9 @@ def rows(
         with torch.no_grad():
             hidden = target.model(inputs_embeds=embedded, use_cache=False).last_hidden_state
             target_logits = target.lm_head(hidden[:, FIRST:]).float()
-        drafted = draft(drafter, embedded, hidden)
-        logits = target.lm_head(drafted).float()
-    return drafted.float(), hidden[:, FIRST:].float(), logits, target_logits
+        draft_states = draft(drafter, embedded, hidden)
+        logits = target.lm_head(draft_states).float()
+    return draft_states.float(), hidden[:, FIRST:].float(), logits, target_logits
 
 
 def main() -> None:
@@ -126,9 +126,11 @@ def main() -> None:
 
     def loss_of(step: int, fallen: float) -> tuple[Tensor, dict[str, float]]:
         some = encoded(vq, supply.batch(step))
-        drafted, hidden, logits, target_logits = rows(drafter, target, inputs(target, some))
+        draft_states, hidden, logits, target_logits = rows(drafter, target, inputs(target, some))
         entropies = -logits.log_softmax(-1) * target_logits.softmax(-1)[:, None]
-        distances = F.smooth_l1_loss(drafted, hidden[:, None].expand_as(drafted), reduction="none")
+        distances = F.smooth_l1_loss(
+            draft_states, hidden[:, None].expand_as(draft_states), reduction="none"
+        )
         tokens = (share * entropies).sum((1, 3)).mean()
         features = (share * distances).sum(1).mean()
         return tokens + FEATURES * features, {"tokens": tokens.item(), "features": features.item()}

@@ -68,11 +68,11 @@ class SceneStream:
 
     def scenes(self, count: int) -> list[tuple[Scene, np.ndarray]]:
         """Return the first `count` held-out scenes."""
-        found: list[tuple[Scene, np.ndarray]] = []
+        pairs: list[tuple[Scene, np.ndarray]] = []
         for index in itertools.count():
-            if len(found) == count:
-                return found
-            layout = self.layouts[len(found) % len(self.layouts)]
+            if len(pairs) == count:
+                return pairs
+            layout = self.layouts[len(pairs) % len(self.layouts)]
             what, pixels = scene(
                 self.stream,
                 index,
@@ -83,7 +83,7 @@ class SceneStream:
             )
             uncoloured = self.coloured and not all(what.colours)
             if not uncoloured and (not self.equal or len(set(what.things)) < len(what.things)):
-                found.append((what, pixels))
+                pairs.append((what, pixels))
         raise AssertionError
 
 
@@ -154,7 +154,7 @@ def scores(
     be right in all with its things in any order.
     """
     rng = np.random.default_rng(0)
-    found: dict[str, list[bool]] = {}
+    outcomes: dict[str, list[bool]] = {}
     for picture, what in zip(images, labels, strict=True):
         far, (ground, alone) = distances(picture, what), judge.read(picture, what)
         things = nearest_by(far, what, rng)
@@ -170,8 +170,8 @@ def scores(
         figures |= {"colour": hues} if any(what.colours) else {}
         figures |= {"ground": ground == what.ground} if ground else {}
         for name, right in figures.items():
-            found.setdefault(name, []).append(right)
-    return {name: share(right) for name, right in found.items()}
+            outcomes.setdefault(name, []).append(right)
+    return {name: share(right) for name, right in outcomes.items()}
 
 
 def controls(
@@ -203,7 +203,7 @@ def reconstruction(
         "things_db": [value for _, value in values],
         "people_db": [value for name, value in values if name in PEOPLE],
     }
-    return {name: mean(found) for name, found in groups.items() if len(found) > 1}
+    return {name: mean(group) for name, group in groups.items() if len(group) > 1}
 
 
 @torch.no_grad()
@@ -218,12 +218,12 @@ def drafter_overlaps(
 
     It is without guidance, for the first, second and third draft, over held-out batches.
     """
-    found = []
+    batch_overlaps = []
     for step in range(batches):
         some = encoded(vq, held_batch(tokenizer, TEST, step, **PLAIN))
         _, _, logits, target_logits = rows(drafter, target, inputs(target, some))
-        found.append(overlaps(logits, target_logits))
-    return [mean(of_draft) for of_draft in zip(*found, strict=True)]
+        batch_overlaps.append(overlaps(logits, target_logits))
+    return [mean(of_draft) for of_draft in zip(*batch_overlaps, strict=True)]
 
 
 @torch.inference_mode()
@@ -234,7 +234,7 @@ def top1_quantiles(
 
     They are the 5th, 25th, 50th, 75th and 95th, on real held-out scenes.
     """
-    found: dict[str, list[np.ndarray]] = {}
+    groups: dict[str, list[np.ndarray]] = {}
     for step in range(batches):
         some = encoded(vq, held_batch(tokenizer, TEST, step, **PLAIN))
         codes = some.codes.repeat(2, 1)
@@ -247,12 +247,12 @@ def top1_quantiles(
         top1 = guided_probs(conditional, unconditional, sampling).amax(-1).cpu()
         for i, (row, things) in enumerate(zip(top1, some.things.cpu(), strict=True)):
             what, _ = scene(TEST, step * len(top1) + i, held=True, **PLAIN)
-            found.setdefault("things", []).append(row[things].numpy())
-            found.setdefault(ground_kind(what.ground), []).append(row[~things].numpy())
+            groups.setdefault("things", []).append(row[things].numpy())
+            groups.setdefault(ground_kind(what.ground), []).append(row[~things].numpy())
     quantiles = (0.05, 0.25, 0.5, 0.75, 0.95)
     return {
         name: np.quantile(np.concatenate(rows), quantiles).round(4).tolist()
-        for name, rows in found.items()
+        for name, rows in groups.items()
         if sum(map(len, rows))
     }
 

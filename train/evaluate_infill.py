@@ -56,11 +56,11 @@ def fill_things(
     order: str,
 ) -> np.ndarray:
     """Fill in a thing's square of each picture anew, by its label: [N, 160, 160, 3]."""
-    found = []
+    grids = []
     for seed, (codes, what, square) in enumerate(zip(tqdm(pictures), labels, squares, strict=True)):
         infilling = Infilling.of_mask(codes, boxes(what)[square].tolist(), order)
-        found.append(fill(model, infilling, describe(what), seed))
-    return model.pixels(np.array(found).reshape(-1, GRID, GRID))
+        grids.append(fill(model, infilling, describe(what), seed))
+    return model.pixels(np.array(grids).reshape(-1, GRID, GRID))
 
 
 def filled_scores(

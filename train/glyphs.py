@@ -24,13 +24,13 @@ NAMES = Path(__file__).with_name("glyphs.txt")  # one per line, under headings w
 @functools.cache
 def names() -> dict[str, str]:
     """Return each wanted glyph's name with the heading that it stands under."""
-    found, heading = dict[str, str](), ""
+    headings, heading = dict[str, str](), ""
     for line in NAMES.read_text("utf-8").splitlines():
         if line.startswith("#"):
             heading = line.removeprefix("# ")
         elif line:
-            found[line] = heading
-    return found
+            headings[line] = heading
+    return headings
 
 
 PEOPLE = frozenset(name for name, heading in names().items() if heading == "people")
@@ -83,7 +83,7 @@ def glyphs(side: int = SIDE) -> dict[str, np.ndarray]:
     `emoji` package lacks one.
     """
     wanted = names()
-    found: dict[str, np.ndarray] = {}
+    known_glyphs: dict[str, np.ndarray] = {}
     for text, data in emoji.EMOJI_DATA.items():
         name = data["en"].strip(":").replace("_", " ").lower().replace("’", "'")
         if (
@@ -91,7 +91,7 @@ def glyphs(side: int = SIDE) -> dict[str, np.ndarray]:
             and data["status"] == emoji.STATUS["fully_qualified"]
             and (glyph := draw(text, side)) is not None
         ):
-            found[name] = glyph
-    if missing := sorted(wanted.keys() - found.keys()):
+            known_glyphs[name] = glyph
+    if missing := sorted(wanted.keys() - known_glyphs.keys()):
         raise ValueError(f"the font or the emoji package has no glyph for: {', '.join(missing)}")
-    return dict(sorted(found.items()))
+    return dict(sorted(known_glyphs.items()))

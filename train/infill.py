@@ -134,7 +134,7 @@ def token_loss(
     """
     order = sequences(masks, spread)
     masked = masks.gather(1, order)
-    asked = torch.where(masked, order, MASKED)
+    target_cells = torch.where(masked, order, MASKED)
     codes = some.codes.gather(1, order)
     first = CAPTION + 1
     captions = torch.arange(first, device=order.device).expand(len(order), -1)
@@ -145,7 +145,7 @@ def token_loss(
         rows = network.embed_codes(codes[:, :-1], order[:, :-1])
         caption = network.embed_caption(some.captions)
         inputs = torch.cat([caption, rows], 1) + F.pad(
-            network.embed_asking(asked), (0, 0, CAPTION, 0)
+            network.embed_asking(target_cells), (0, 0, CAPTION, 0)
         )
         hidden = network.states(inputs, own, queries)[:, CAPTION:]
         logits = network.lm_head(hidden[masked])
@@ -224,8 +224,8 @@ def main() -> None:
     def save() -> None:
         save_half(network, folder)
         for order in ("raster", "spread"):
-            found = [held_out_nats(network, vq, tokenizer, share, order) for share in SHARES]
-            listed = ", ".join(f"{x:.3f} at {s:.0%}" for s, x in zip(SHARES, found, strict=True))
+            losses = [held_out_nats(network, vq, tokenizer, share, order) for share in SHARES]
+            listed = ", ".join(f"{x:.3f} at {s:.0%}" for s, x in zip(SHARES, losses, strict=True))
             print(f"\nheld out, {order}: {listed} masked; nats per masked cell")
 
     # It continues a trained network: at the full rates a small batch forgets what it could draw.

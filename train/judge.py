@@ -73,8 +73,8 @@ class Fits:
         there.
         """
         rest = square.reshape(-1, 3) - self.colours
-        found = np.square(rest).sum((1, 2)) - np.square(self.basis @ rest).sum((1, 2))
-        return np.sqrt(found.clip(0) / rest[0].size)
+        residuals = np.square(rest).sum((1, 2)) - np.square(self.basis @ rest).sum((1, 2))
+        return np.sqrt(residuals.clip(0) / rest[0].size)
 
 
 @functools.cache
@@ -129,14 +129,14 @@ def nearest_by(
 ) -> list[str]:
     """Return the nearest thing to each square by a picture's `distances`, as `nearest` does."""
     names = np.array(vocabulary()[0])
-    found = []
+    things = []
     for row, thing in zip(far, what.things, strict=True):
         among = np.arange(len(names))
         if candidates is not None:
             others = rng.choice(among[names != thing], candidates - 1, replace=False)
             among = np.append(others, among[names == thing])
-        found.append(str(names[among[row[among].argmin()]]))
-    return found
+        things.append(str(names[among[row[among].argmin()]]))
+    return things
 
 
 def is_nearest(
@@ -192,11 +192,11 @@ class GroundJudge:
         rng, whole = np.random.default_rng(seed), np.ones((CELLS - 1, CELLS - 1), bool)
         means, precisions, limits = [], [], []
         for ground in GROUNDS.values():
-            found = np.stack([features(pool(ground(rng))) for _ in range(scenes)])
-            mean = found.mean((0, 2))[:, None]
-            spread = (found - mean).reshape(-1, 9)
+            samples = np.stack([features(pool(ground(rng))) for _ in range(scenes)])
+            mean = samples.mean((0, 2))[:, None]
+            spread = (samples - mean).reshape(-1, 9)
             precision = np.linalg.inv(spread.T @ spread / len(spread) + NOISE**2 * np.eye(9))
-            far = np.einsum("...c,cd,...d->...", found - mean, precision, found - mean)
+            far = np.einsum("...c,cd,...d->...", samples - mean, precision, samples - mean)
             means.append(mean[:, 0])
             precisions.append(precision)
             limits.append(MARGIN * max(LEAST, blocks(far, whole).max()))

@@ -93,9 +93,9 @@ def parts(name: str, size: str = "") -> Parts:
         return (1 - grey) * (1 - step(far, WIDE, 1.5 * WIDE))
 
     if kind in RGB:
-        found = near(float(np.arctan2(*oklab(RGB[kind])[:0:-1])))
+        mask = near(float(np.arctan2(*oklab(RGB[kind])[:0:-1])))
     elif kind == "all":
-        found = np.ones_like(alpha)
+        mask = np.ones_like(alpha)
     else:
         bins = ((hue + np.pi) / (2 * np.pi) * BINS).astype(int) % BINS
         rich = np.bincount(bins.flat, (alpha * (1 - grey) * chroma).flat, BINS)
@@ -107,8 +107,8 @@ def parts(name: str, size: str = "") -> Parts:
             "light": grey * step(light, 0.4, 0.6),
             "dark": grey * (1 - step(light, 0.5, 0.7)),
         }
-        found = choices.get(kind, max(choices.values(), key=lambda w: float((alpha * w).sum())))
-    return Parts(lab, found)
+        mask = choices.get(kind, max(choices.values(), key=lambda w: float((alpha * w).sum())))
+    return Parts(lab, mask)
 
 
 @functools.cache

@@ -92,14 +92,14 @@ def psnr(pixels: Draw, shown: Draw, grids: np.ndarray, share: float = 1.0) -> li
 
     It covers the first `share` of the cells: the others are not known yet.
     """
-    found = []
+    values = []
     for grid in torch.from_numpy(grids)[:, None]:
         codes, known = half_made(grid, round(share * grid[0].numel()))
         true, seen = (draw(codes.numpy())[0].astype(float) for draw in (pixels, shown))
         side = len(true) // grid.shape[1]
         cells = known[0].numpy().repeat(side, 0).repeat(side, 1)
-        found.append(20 * np.log10(255 / np.sqrt(np.square(true - seen)[cells].mean())))
-    return found
+        values.append(20 * np.log10(255 / np.sqrt(np.square(true - seen)[cells].mean())))
+    return values
 
 
 def one_colour(model: EmbeddedModel) -> Draw:
@@ -145,8 +145,8 @@ def print_figures(weights: Path) -> None:
         "one colour a code": one_colour(model),
     }.items():
         for where, grids in drawn.items():
-            found = [mean(psnr(model.pixels, draw, grids, share)) for share in SHARES]
-            text = ", ".join(f"{x['mean']:.2f} ± {x['plus_minus']:.2f}" for x in found)
+            means = [mean(psnr(model.pixels, draw, grids, share)) for share in SHARES]
+            text = ", ".join(f"{x['mean']:.2f} ± {x['plus_minus']:.2f}" for x in means)
             print(f"{name}, {len(grids)} pictures of {where}: {text} dB with {SHARES} known")
 
 

@@ -186,13 +186,13 @@ def resume(file: Path, empty: Quality) -> Quality:
 
     Raises ValueError if it holds another measurement.
     """
-    found = Quality.load(file) if file.exists() else empty
-    if not found.continues(empty):
+    measurement = Quality.load(file) if file.exists() else empty
+    if not measurement.continues(empty):
         raise ValueError(
             f"{file} was measured with other code, weights or settings: give another file with"
             " --out"
         )
-    return found
+    return measurement
 
 
 def run(
@@ -221,8 +221,8 @@ def run(
         quality = quality.extended(list(itertools.islice(drawn, len(lanes))))
         quality.save(file)
         spent.append(time.perf_counter() - begun)
-        left = (pictures - index - 1) * statistics.fmean(spent) / 3600
-        report(f"{index + 1}/{pictures} captions, {spent[-1]:.1f} s, {left:.1f} h to go")
+        hours = (pictures - index - 1) * statistics.fmean(spent) / 3600
+        report(f"{index + 1}/{pictures} captions, {spent[-1]:.1f} s, {hours:.1f} h to go")
 
 
 def main() -> None:

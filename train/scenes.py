@@ -190,16 +190,16 @@ def random_colours(
     """
     if coloured is False or (coloured is None and rng.random() >= COLOURFUL):
         return ()
-    alike, found = rng.random() < 1 / 2, list[str]()
+    alike, colours = rng.random() < 1 / 2, list[str]()
     for i, thing in enumerate(things):
         able = [colour for colour in COLOURS if takes(thing, colour)]
         if alike and thing in things[:i]:
-            found.append(found[things.index(thing)])
+            colours.append(colours[things.index(thing)])
         elif able and (coloured or rng.random() < COLOURED):
-            found.append(able[rng.integers(len(able))])
+            colours.append(able[rng.integers(len(able))])
         else:
-            found.append("")
-    return tuple(found)
+            colours.append("")
+    return tuple(colours)
 
 
 def random_scene(

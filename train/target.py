@@ -191,8 +191,8 @@ def shares_by_nats(target: EmbeddedTarget, vq: EmbeddedVQ, tokenizer: Tokenizer)
         for what, row in zip(some, loss.cpu(), strict=True):
             for name, square in zip(what.things, boxes(what), strict=True):
                 nats[name].append(row[square].mean().item())
-    found = np.array([np.mean(nats[name]) for name in names])
-    shares = np.clip(found / found.mean(), 0.5, 3)
+    means = np.array([np.mean(nats[name]) for name in names])
+    shares = np.clip(means / means.mean(), 0.5, 3)
     return shares / shares.sum()
 
 
@@ -268,8 +268,8 @@ def main() -> None:
         things, ground = map(np.mean, held_out_nats(target, vq, tokenizer))
         print(f"\nheld out: things {things:.3f}, ground {ground:.3f} nats per token")
 
-    found = optimizers(target, WARM_RATE if args.warm else 1.0)
-    train("target", target, found, loss_of, save, args)
+    optimizer_list = optimizers(target, WARM_RATE if args.warm else 1.0)
+    train("target", target, optimizer_list, loss_of, save, args)
 
 
 if __name__ == "__main__":

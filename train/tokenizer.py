@@ -69,7 +69,7 @@ def differences(x: Tensor) -> tuple[Tensor, Tensor]:
 @torch.no_grad()
 def psnr(vq: EmbeddedVQ, shown: list[tuple[Scene, np.ndarray]]) -> list[tuple[str, float]]:
     """Return the name and PSNR in dB of each thing's square in scenes."""
-    found = []
+    values = []
     for first in range(0, len(shown), BATCH):
         some = shown[first : first + BATCH]
         pixels = to_pixels(stacked([picture for _, picture in some]))
@@ -79,8 +79,8 @@ def psnr(vq: EmbeddedVQ, shown: list[tuple[Scene, np.ndarray]]) -> list[tuple[st
                 top, left = row * PATCH, column * PATCH
                 side = what.side * PATCH
                 square = square_error[top : top + side, left : left + side]
-                found.append((name, -10 * square.mean().log10().item()))
-    return found
+                values.append((name, -10 * square.mean().log10().item()))
+    return values
 
 
 def shares_by_error(vq: EmbeddedVQ) -> np.ndarray:

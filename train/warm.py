@@ -40,8 +40,8 @@ def resized(table: Tensor, side: int) -> Tensor:
     if old == side:
         return table
     grid = table.float().T.unflatten(1, (old, old))[None]
-    found = F.interpolate(grid, size=(side, side), mode="bilinear", align_corners=True)
-    return found[0].flatten(1).T.to(table.dtype)
+    new_grid = F.interpolate(grid, size=(side, side), mode="bilinear", align_corners=True)
+    return new_grid[0].flatten(1).T.to(table.dtype)
 
 
 def resized_slots(slots: Tensor, caption_slots: int, side: int) -> Tensor:
@@ -61,15 +61,15 @@ def carried(embeddings: Tensor, old: Tokenizer, new: Tokenizer) -> Tensor:
     """
     shape = new.get_vocab_size(), embeddings.shape[1]
     noise = torch.randn(shape, generator=torch.Generator().manual_seed(0))
-    found = noise.to(embeddings) * embeddings.std()
+    new_embeddings = noise.to(embeddings) * embeddings.std()
     had = old.get_vocab()
     for token, index in new.get_vocab().items():
         words = [[i for i in old.encode(word).ids if i != PAD] for word in token.split()]
         if token in had:
-            found[index] = embeddings[had[token]]
+            new_embeddings[index] = embeddings[had[token]]
         elif known := [ids[0] for ids in words if len(ids) == 1]:
-            found[index] = embeddings[known].mean(0)
-    return found
+            new_embeddings[index] = embeddings[known].mean(0)
+    return new_embeddings
 
 
 @torch.no_grad()
@@ -105,14 +105,14 @@ def adapt(weights: Path) -> None:
     old = Tokenizer.from_file(str(file))
     new = old if knows_names(old) else build()
     kinds: dict[str, type[EmbeddedTarget]] = {"target": EmbeddedTarget, "infill": EmbeddedInfill}
-    found = {}
+    networks = {}
     for part, kind in kinds.items():
         if (weights / part / "config.json").exists():
             network = kind.from_pretrained(weights / part, dtype=torch.float32)
             sizes = network.config.image_tokens, network.config.vocab_size
             if new is not old or sizes != (SIDE * SIDE, CODES):
-                found[part] = adapted(network, old, new)
-    for part, network in found.items():
+                networks[part] = adapted(network, old, new)
+    for part, network in networks.items():
         for stale in (weights / part).glob("model*"):
             stale.unlink()
         save_half(network, weights / part)
