@@ -100,9 +100,9 @@ def bundle(root: Path, entry: str) -> str:
                 own(name, data)
                 texts[data] = f"const {name} = {(root / data).read_text('utf-8').strip()};\n"
         text = _DATA.sub("", _IMPORT.sub("", text))
-        found = _NAME.findall(text)
-        exports[module] = {name for exported, name in found if exported}
-        for _, name in found:
+        definitions = _NAME.findall(text)
+        exports[module] = {name for exported, name in definitions if exported}
+        for _, name in definitions:
             own(name, module)
         if unknown := _UNKNOWN.search(_NAME.sub("", text)):
             raise ModuleError(f"{module} has a form that cannot be joined: {unknown[0]}")
@@ -114,10 +114,10 @@ def bundle(root: Path, entry: str) -> str:
 
 def _enclosed(module: str, text: str) -> tuple[list[str], str]:
     """Return the names that a minified module exports, and a script that defines these alone."""
-    found = _EXPORTS.search(text)
-    if not found:
+    match = _EXPORTS.search(text)
+    if not match:
         raise ModuleError(f"{module} has a form that cannot be joined: it ends without export{{}};")
-    values = dict(pair.split(" as ")[::-1] for pair in found[1].split(","))
+    values = dict(pair.split(" as ")[::-1] for pair in match[1].split(","))
     result = ", ".join(f"{name}: {value}" for name, value in values.items())
-    body = f"{text[: found.start()]}\nreturn {{ {result} }};"
+    body = f"{text[: match.start()]}\nreturn {{ {result} }};"
     return list(values), f"const {{ {', '.join(values)} }} = (() => {{\n{body}\n}})();\n"

@@ -99,7 +99,7 @@ _BEFORE = "soft big middle"
 
 def _position(step: Pass, row: int, x: float, y: float) -> Iterator[str]:
     """Yield the distributions at one row of a pass, and what happened to it."""
-    drafted = row < len(step.drafts) and step.drafts[row] >= 0
+    has_draft = row < len(step.drafts) and step.drafts[row] >= 0
     committed = row < len(step.committed)
     codes, base = len(step.p[row]), y + 18 + BARS
     each = (CELL - 26) / codes
@@ -112,7 +112,7 @@ def _position(step: Pass, row: int, x: float, y: float) -> Iterator[str]:
             f'<rect x="{left:.1f}" y="{base - tall:.1f}" width="{each - 4:.1f}"'
             f' height="{tall:.1f}" class="{status}"/>'
         )
-        if drafted:
+        if has_draft:
             tall = BARS * step.q[row][code]
             dash = "" if code == step.drafts[row] else " dash"
             yield (
@@ -120,7 +120,7 @@ def _position(step: Pass, row: int, x: float, y: float) -> Iterator[str]:
                 f' height="{tall:.1f}" class="frame{dash}"/>'
             )
         yield _text(left + each / 2 - 2, base + 14, str(code), "soft middle")
-    words = f"draft {step.drafts[row]}" if drafted else "no draft"
+    words = f"draft {step.drafts[row]}" if has_draft else "no draft"
     if committed:
         words += f": {kept} {step.statuses[row]}"
     yield _text(x + (CELL - 10) / 2, y + 94, words, "ink middle")
@@ -128,10 +128,10 @@ def _position(step: Pass, row: int, x: float, y: float) -> Iterator[str]:
 
 def _beside(example: Counterexample, x: float) -> Iterator[str]:
     """Yield the token's two probabilities, and the picture's."""
-    behind = f"after {', '.join(map(str, example.prefix))}" if example.prefix else "at first"
-    for number, (words, p, found) in enumerate(
+    place = f"after {', '.join(map(str, example.prefix))}" if example.prefix else "at first"
+    for number, (words, p, decoder_p) in enumerate(
         (
-            (f"token {example.token} {behind}", example.p, example.found),
+            (f"token {example.token} {place}", example.p, example.found),
             (
                 f"the picture {' '.join(map(str, example.sequence))}",
                 example.sequence_p,
@@ -140,10 +140,10 @@ def _beside(example: Counterexample, x: float) -> Iterator[str]:
         )
     ):
         top = TOP + number * 128
-        longest = max(p, found)
+        longest = max(p, decoder_p)
         yield _text(x, top, words, "ink")
         for line, (who, value, colour) in enumerate(
-            (("vanilla AR", p, "soft"), ("this decoder", found, "signal"))
+            (("vanilla AR", p, "soft"), ("this decoder", decoder_p, "signal"))
         ):
             y = top + 14 + 44 * line
             size = (SIDE - 40) * value / longest

@@ -76,7 +76,7 @@ def figures(trace: Trace) -> list[Figure]:
     top1 = [(lane, sorted_top1(lane.table)) for lane in lanes]
     # The drafts of a block are accepted together, so that 1 - TV says nothing of one of them.
     alone = [lane for lane in lanes if not lane.block]
-    tested = [(lane, found) for lane in alone if (found := acceptance(lane.table))]
+    tested = [(lane, bins) for lane in alone if (bins := acceptance(lane.table))]
     deep = [(lane, depths) for lane in lanes if (depths := acceptance_by_depth(lane.table, stride))]
     shifts = [(lane, sorted_shifts(lane.table)) for lane in lanes]
     shifts = [(lane, values) for lane, values in shifts if len(values)]
@@ -124,8 +124,8 @@ def _progress(lanes: Sequence[tuple[Runner, Progress]], clock: str, length: int)
         "passes of the model" if clock == "passes" else "seconds on the lane's own clock",
         "tokens committed",
     )
-    for lane, found in lanes:
-        x, y = thinned(getattr(found, clock), found.tokens)
+    for lane, curve in lanes:
+        x, y = thinned(getattr(curve, clock), curve.tokens)
         shown = "%{x}" if clock == "passes" else "%{x:.2f}"
         look = lane_look(lane)
         # Only the last step is marked: there lines are distinct without colour.
@@ -138,9 +138,9 @@ def _progress(lanes: Sequence[tuple[Runner, Progress]], clock: str, length: int)
 def _rows(lanes: Sequence[tuple[Runner, Rows]]) -> go.Figure:
     plot = blank_plot("rows", "")
     for word, unit, hatch in (("a pass", "per_pass", ""), ("a token", "per_token", "/")):
-        for lane, found in lanes:
+        for lane, work in lanes:
             plot.add_bar(
-                x=[getattr(found, unit)],
+                x=[getattr(work, unit)],
                 y=[lane.name],
                 orientation="h",
                 name=f"rows {word}",
@@ -177,19 +177,19 @@ def _by_length(
     A lane that never committed two tokens has one bar, which says nothing, and is left out.
     """
     plot = blank_plot("tokens committed in a step", title)
-    drafting = [(lane, found) for lane, found in lanes if found.lengths[-1] > 1]
-    longest = max((found.lengths[-1] for _, found in drafting), default=1)
+    drafting = [(lane, histogram) for lane, histogram in lanes if histogram.lengths[-1] > 1]
+    longest = max((histogram.lengths[-1] for _, histogram in drafting), default=1)
     spans = [span for span in SPANS if span[0] <= longest]
-    for lane, found in drafting:
-        within = [(found.lengths >= low) & (found.lengths <= high) for low, high in spans]
+    for lane, histogram in drafting:
+        within = [(histogram.lengths >= low) & (histogram.lengths <= high) for low, high in spans]
         hover = (
             f"{lane.name}<br>%{{y:.1%}} {whole}<br>in %{{customdata}} steps of"
             " %{x}<extra></extra>"
         )
         plot.add_bar(
             x=[str(low) if low == high else f"{low}–{high}" for low, high in spans],
-            y=[getattr(found, value)[some].sum() for some in within],
-            customdata=[found.steps[some].sum() for some in within],
+            y=[getattr(histogram, value)[some].sum() for some in within],
+            customdata=[histogram.steps[some].sum() for some in within],
             name=lane.name,
             hovertemplate=hover,
             marker=lane_fill(lane, lane_hatch(lane)),
@@ -230,33 +230,33 @@ def _acceptance(lanes: Sequence[tuple[Runner, Acceptance]]) -> go.Figure:
         hoverinfo="skip",
         line={"color": INK, "dash": "dot", "width": 1.5},
     )
-    for lane, found in lanes:
-        some = found.trials > 0
+    for lane, bins in lanes:
+        some = bins.trials > 0
         words = "where 1 − TV predicts %{x:.1%}"
-        _add_shares(plot, lane, found, some, found.promise[some], words, mode="markers")
+        _add_shares(plot, lane, bins, some, bins.promise[some], words, mode="markers")
     return plot.update_xaxes(range=[-0.02, 1.02]).update_yaxes(range=[-0.02, 1.04])
 
 
 def _depth(lanes: Sequence[tuple[Runner, Depths]]) -> go.Figure:
     plot = blank_plot("depth of the draft (1: first of its window)", "share accepted")
-    for lane, found in lanes:
-        some = found.trials >= FEWEST_PAIRS
+    for lane, bins in lanes:
+        some = bins.trials >= FEWEST_PAIRS
         words = "of depth %{x}, all before them accepted"
-        _add_shares(plot, lane, found, some, found.depth[some], words, mode="lines+markers")
+        _add_shares(plot, lane, bins, some, bins.depth[some], words, mode="lines+markers")
     return plot.update_yaxes(range=[-0.02, 1.04], tickformat=".0%")
 
 
 def _add_shares(
     plot: go.Figure,
     lane: Runner,
-    found: Acceptance | Depths,
+    bins: Acceptance | Depths,
     some: np.ndarray,
     x: np.ndarray,
     words: str,
     **options: Any,
 ) -> None:
     """Add a lane's shares of accepted drafts with their intervals, for the bins in `some`."""
-    y, low, high = found.share[some], found.low[some], found.high[some]
+    y, low, high = bins.share[some], bins.low[some], bins.high[some]
     plot.add_scatter(
         x=x,
         y=y,
@@ -270,7 +270,7 @@ def _add_shares(
         },
         hovertemplate=f"{lane.name}<br>%{{y:.1%}} of %{{customdata[0]}} drafts accepted (95%:"
         f" %{{customdata[1]:.1%}} to %{{customdata[2]:.1%}})<br>{words}<extra></extra>",
-        customdata=np.stack([found.trials[some], low, high], -1),
+        customdata=np.stack([bins.trials[some], low, high], -1),
         **options,
         **lane_look(lane),
     )
@@ -279,10 +279,10 @@ def _add_shares(
 def _time(lanes: Sequence[tuple[Runner, Seconds]]) -> go.Figure:
     plot = blank_plot("milliseconds a step", "")
     for hatch, (part, word) in zip(HATCHES, PARTS.items(), strict=False):
-        spent = [(lane, found, getattr(found, part)) for lane, found in lanes]
-        for lane, found, seconds in spent:
+        spent = [(lane, times, getattr(times, part)) for lane, times in lanes]
+        for lane, times, seconds in spent:
             hover = (
-                f"{lane.name}<br>{word}: %{{x:.2f}} ms, {seconds / (found.total or 1):.0%} of a"
+                f"{lane.name}<br>{word}: %{{x:.2f}} ms, {seconds / (times.total or 1):.0%} of a"
                 " step<extra></extra>"
             )
             plot.add_bar(
@@ -307,8 +307,8 @@ def _distance(lanes: Sequence[tuple[Runner, Distances]], stride: int) -> go.Figu
     plot = blank_plot(
         "positions after the rejected one (grid: rows)", "mean TV, before against after"
     )
-    for lane, found in lanes:
-        enough = found.pairs >= FEWEST_PAIRS
+    for lane, curve in lanes:
+        enough = curve.pairs >= FEWEST_PAIRS
         if not enough.any():
             continue
         hover = (
@@ -316,9 +316,9 @@ def _distance(lanes: Sequence[tuple[Runner, Distances]], stride: int) -> go.Figu
             " %{customdata}<extra></extra>"
         )
         plot.add_scatter(
-            x=found.distance[enough],
-            y=found.tv[enough],
-            customdata=found.pairs[enough],
+            x=curve.distance[enough],
+            y=curve.tv[enough],
+            customdata=curve.pairs[enough],
             mode="lines+markers",
             hovertemplate=hover,
             **lane_look(lane, 5),

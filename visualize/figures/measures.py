@@ -323,7 +323,7 @@ def tv_by_distance(table: StepTable) -> Distances:
     rejecting = (rows["status"][last] == Status.RESAMPLED) & (rows["draft"][last] != NONE)
     before = np.maximum(table.step - 1, 0)  # the step before each row's
     reach = table.frontier[:-1] + table.steps["positions"]
-    found = (
+    is_pair = (
         (table.step > 0)
         & rejecting[before]
         & (table.position < reach[before])
@@ -331,8 +331,8 @@ def tv_by_distance(table: StepTable) -> Distances:
         & (rows["tv"] != NONE)
         & (rows["status"] != Status.FORCED)
     )
-    distance = (table.position - table.position[last][before])[found]
-    tv = np.bincount(distance, share_values(rows["tv"][found]))
+    distance = (table.position - table.position[last][before])[is_pair]
+    tv = np.bincount(distance, share_values(rows["tv"][is_pair]))
     pairs = np.bincount(distance)
     some = np.flatnonzero(pairs)
     return Distances(some, tv[some] / pairs[some], pairs[some])

@@ -84,13 +84,13 @@ def stored() -> Quality:
 
 def quality_figures(quality: Quality, trace: Trace) -> list[Figure]:
     """Return the panels over passes: shift, log p and, with a judge, pictures that are right."""
-    found = shifts(quality)
+    points = shifts(quality)
     panels = [
         Figure(
             "cost-shift",
             "Shift against passes",
-            _shift_sentence(found),
-            _panel(found, "mean shift, TV(p′, p)", ".3f", rings(trace)),
+            _shift_sentence(points),
+            _panel(points, "mean shift, TV(p′, p)", ".3f", rings(trace)),
         )
     ]
     changes = log_p_changes(quality)
@@ -161,65 +161,65 @@ def right_pictures(quality: Quality) -> list[PanelPoint]:
     """
     if quality.judge is None:
         return []
-    found = []
+    points = []
     n = len(quality)
     for point in quality.points:
         right = sum(bool(picture.right) for picture in point.pictures)
         low, high = (float(end) for end in wilson(np.array(right), np.array(float(n))))
         passes = _mean([picture.passes for picture in point.pictures])
-        found.append(PanelPoint(point.lane, _name(point.lane), passes, right / n, low, high))
-    return found
+        points.append(PanelPoint(point.lane, _name(point.lane), passes, right / n, low, high))
+    return points
 
 
 def rings(trace: Trace) -> list[tuple[str, str, int, float]]:
     """Return decoder, name, passes and mean shift of each lane that finished a whole picture."""
-    found: list[tuple[str, str, int, float]] = []
+    entries: list[tuple[str, str, int, float]] = []
     if trace.header.infilling:
-        return found
+        return entries
     for lane in runners(trace):
         stats = LaneStats()
         for step in trace.steps(lane.index):
             stats.add(step)
         if lane.finished:
-            found.append((lane.decoder, lane.name, stats.nfe, stats.mean_shift() or 0.0))
-    return found
+            entries.append((lane.decoder, lane.name, stats.nfe, stats.mean_shift() or 0.0))
+    return entries
 
 
 def _means(quality: Quality, value: Callable[[Picture, Picture], float]) -> list[PanelPoint]:
     """Return means over the captions of `value(vanilla AR's picture, the point's picture)`."""
     baseline = next(point for point in quality.points if point.lane == BASELINE)
-    found = []
+    points = []
     for point in quality.points:
         pairs = zip(baseline.pictures, point.pictures, strict=True)
         measured = mean([value(first, picture) for first, picture in pairs])
         middle, half = measured["mean"], measured["plus_minus"]
         passes = _mean([picture.passes for picture in point.pictures])
-        found.append(
+        points.append(
             PanelPoint(point.lane, _name(point.lane), passes, middle, middle - half, middle + half)
         )
-    return found
+    return points
 
 
 def _panel(
-    found: Sequence[PanelPoint],
+    points: Sequence[PanelPoint],
     title: str,
     number: str,
     rings: Sequence[tuple[str, str, int, float]] = (),
 ) -> go.Figure:
     """Draw lossless lanes as points, sweeps as lines, vanilla AR as a band, a race as rings."""
     plot = blank_plot("passes a picture", title)
-    left = list(found)
+    remaining_points = list(points)
     for sweep in SWEEPS:
-        line = [point for point in found if _belongs(point.lane, sweep)]
-        left = [point for point in left if point not in line]
+        line = [point for point in points if _belongs(point.lane, sweep)]
+        remaining_points = [point for point in remaining_points if point not in line]
         if line:
             texts = [""] * (len(line) - 1) + [_knob(line[-1].lane, sweep)]
             look = _look(sweep.decoder, sweep.symbol)
             look["line"] = {"color": look["marker"]["color"], "dash": sweep.dash}
             look["textposition"] = sweep.label
             _add(plot, sweep.title, line, number, texts, mode="lines+markers+text", **look)
-    for decoder in dict.fromkeys(parse_lane(point.lane).decoder for point in left):
-        mine = [point for point in left if parse_lane(point.lane).decoder == decoder]
+    for decoder in dict.fromkeys(parse_lane(point.lane).decoder for point in remaining_points):
+        mine = [point for point in remaining_points if parse_lane(point.lane).decoder == decoder]
         look = _look(decoder)
         _add(plot, DECODERS[decoder].title, mine, number, [""] * len(mine), mode="markers", **look)
     for decoder, name, passes, value in rings:
@@ -248,7 +248,7 @@ def _panel(
             yanchor="top",
             showarrow=False,
         )
-    first = next(point for point in found if point.lane == BASELINE)
+    first = next(point for point in points if point.lane == BASELINE)
     plot.add_hline(y=first.value, line={"color": INK, "width": 1, "dash": "dot"})
     if first.high > first.low:
         plot.add_hrect(y0=first.low, y1=first.high, fillcolor=BAND, line_width=0, layer="below")
@@ -328,22 +328,22 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
-def _shift_sentence(found: Sequence[PanelPoint]) -> str:
-    most = max(found, key=lambda point: point.value)
+def _shift_sentence(points: Sequence[PanelPoint]) -> str:
+    most = max(points, key=lambda point: point.value)
     if not most.value:
-        return f"All {len(found)} settings commit from the model's own p (shift 0)."
-    what, given = "tests", "the same"
+        return f"All {len(points)} settings commit from the model's own p (shift 0)."
+    what, condition = "tests", "the same"
     if issubclass(DECODERS[parse_lane(most.lane).decoder], Priced):
-        what, given = "tokens", "all"
+        what, condition = "tokens", "all"
     return (
         f"The {what} of {most.name} have the largest mean shift, {distance_in_words(most.value)},"
         f" in {most.passes:.0f} passes a picture. Shift is the TV from the model's distribution"
-        f" given {given} tokens before; lossless lanes are at 0."
+        f" given {condition} tokens before; lossless lanes are at 0."
     )
 
 
-def _log_p_sentence(found: Sequence[PanelPoint]) -> str:
-    most = max(found, key=lambda point: abs(point.value))
+def _log_p_sentence(points: Sequence[PanelPoint]) -> str:
+    most = max(points, key=lambda point: abs(point.value))
     if most.low <= 0 <= most.high:
         return (
             "No setting's pictures are clearly likelier or less likely than vanilla AR's for the"
@@ -359,9 +359,9 @@ def _log_p_sentence(found: Sequence[PanelPoint]) -> str:
     )
 
 
-def _right_sentence(found: Sequence[PanelPoint], quality: Quality) -> str:
-    first = next(point for point in found if point.lane == BASELINE)
-    fewest = min(found, key=lambda point: point.passes)
+def _right_sentence(points: Sequence[PanelPoint], quality: Quality) -> str:
+    first = next(point for point in points if point.lane == BASELINE)
+    fewest = min(points, key=lambda point: point.passes)
     other = (
         f"; {fewest.name}, with the fewest passes, in {fewest.value:.0%} ({fewest.low:.0%} to"
         f" {fewest.high:.0%})"

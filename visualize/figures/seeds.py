@@ -26,8 +26,8 @@ class Estimate:
 
     @staticmethod
     def of(values: Sequence[float]) -> Estimate:
-        found = mean(list(values))
-        return Estimate(found["mean"], found.get("plus_minus"))
+        summary = mean(list(values))
+        return Estimate(summary["mean"], summary.get("plus_minus"))
 
     def text(self, digits: int, unit: str = "") -> str:
         """Return the mean, with the interval's half-width where there is one."""

@@ -32,7 +32,7 @@ def passes(lanes: Sequence[tuple[Runner, Progress]], length: int) -> str:
     ran = _finished(lanes)
     if not ran:
         return _unfinished(lanes, length)
-    best, other = _winner(ran, lambda found: found.passes[-1])
+    best, other = _winner(ran, lambda curve: curve.passes[-1])
     needed = best[1].passes[-1]
     first = (
         f"{best[0].name} needed {_passes(needed)} for its {length} tokens ({length / needed:.2f}"
@@ -46,7 +46,7 @@ def seconds(lanes: Sequence[tuple[Runner, Progress]], length: int) -> str:
     ran = _finished(lanes)
     if not ran:
         return _unfinished(lanes, length)
-    best, other = _winner(ran, lambda found: found.seconds[-1])
+    best, other = _winner(ran, lambda curve: curve.seconds[-1])
     mine = best[1].seconds[-1]
     if other is None or mine <= 0:
         return f"{best[0].name} took {mine:.2f} s for its {length} tokens."
@@ -59,19 +59,19 @@ def seconds(lanes: Sequence[tuple[Runner, Progress]], length: int) -> str:
 
 def rows(lanes: Sequence[tuple[Runner, Rows]]) -> str:
     """Return the sentence on the rows that the model read."""
-    lane, found = max(lanes, key=lambda entry: entry[1].per_token)
-    if found.per_pass <= 1:
+    lane, work = max(lanes, key=lambda entry: entry[1].per_token)
+    if work.per_pass <= 1:
         return "Every pass read one row: the last token, which gives the next."
     return (
-        f"Passes are not equal work: a pass of {lane.name} read {found.per_pass:.1f} rows on"
-        f" average, {found.per_token:.1f} for each committed token; vanilla AR reads one."
+        f"Passes are not equal work: a pass of {lane.name} read {work.per_pass:.1f} rows on"
+        f" average, {work.per_token:.1f} for each committed token; vanilla AR reads one."
     )
 
 
 def lengths(lanes: Sequence[tuple[Runner, Lengths]]) -> str:
     """Return the sentence on acceptance lengths (SJD-PAC Fig. 1a)."""
     singles = sorted(
-        ((_single(found), lane.name) for lane, found in lanes if found.lengths[-1] > 1),
+        ((_single(histogram), lane.name) for lane, histogram in lanes if histogram.lengths[-1] > 1),
         reverse=True,
     )
     if not singles:
@@ -84,15 +84,15 @@ def lengths(lanes: Sequence[tuple[Runner, Lengths]]) -> str:
 
 def gain(lanes: Sequence[tuple[Runner, Lengths]]) -> str:
     """Return the sentence on each length's share of the speed-up (SJD-PAC Fig. 1b)."""
-    lane, found = max(lanes, key=lambda entry: entry[1].mean)
-    if found.mean <= 1:
+    lane, histogram = max(lanes, key=lambda entry: entry[1].mean)
+    if histogram.mean <= 1:
         return "No step committed more than one token, so there is no speed-up."
-    longest = np.cumsum(found.gain[::-1])[::-1]  # what steps of at least this length brought
+    longest = np.cumsum(histogram.gain[::-1])[::-1]  # what steps of at least this length brought
     start = int(np.flatnonzero(longest >= min(HALF, longest[0]))[-1])
-    share = found.share[start:].sum()
+    share = histogram.share[start:].sum()
     return (
         f"{lane.name} owes {longest[start]:.0%} of its speed-up to the {share:.0%} of its steps"
-        f" that committed {found.lengths[start]} tokens or more."
+        f" that committed {histogram.lengths[start]} tokens or more."
     )
 
 
@@ -103,15 +103,15 @@ def top1(lanes: Sequence[tuple[Runner, np.ndarray]]) -> str:
         return "No token was sampled yet."
     lane, values = next((entry for entry in drawn if entry[0].decoder == "ar"), drawn[0])
     median, flat = np.median(values), (values < FLAT).mean()
-    said = f"For half of {lane.name}'s tokens the likeliest code had probability {median:.2f}"
+    sentence = f"For half of {lane.name}'s tokens the likeliest code had probability {median:.2f}"
     if median > HALF:
-        return f"{said} or more: there a single guess is mostly right, so drafts mostly pass."
-    said += (
+        return f"{sentence} or more: there a single guess is mostly right, so drafts mostly pass."
+    sentence += (
         f" or less, and for {flat:.0%} of all tokens less than {FLAT:.2f}"
         if flat >= 0.01
         else " or less"
     )
-    return f"{said}: even the best single guess is mostly wrong there."
+    return f"{sentence}: even the best single guess is mostly wrong there."
 
 
 def acceptance(lanes: Sequence[tuple[Runner, Acceptance]]) -> str:
@@ -123,38 +123,38 @@ def acceptance(lanes: Sequence[tuple[Runner, Acceptance]]) -> str:
         )
     lossless = [entry for entry in lanes if entry[0].lossless]
     relaxed = [entry for entry in lanes if not entry[0].lossless]
-    said = []
+    clauses = []
     if lossless:
         away = [entry for entry in lossless if abs(entry[1].z) > NEAR]
-        lane, found = max(
+        lane, bins = max(
             away or lossless, key=lambda entry: abs(entry[1].z) if away else entry[1].trials.sum()
         )
         where = "off the diagonal by more than chance allows" if away else "on the diagonal"
-        said.append(f"{lane.name} ({lane.promise}) is {where}: {_shares(found)}")
+        clauses.append(f"{lane.name} ({lane.promise}) is {where}: {_shares(bins)}")
     if relaxed:
-        lane, found = max(relaxed, key=lambda entry: entry[1].rate - entry[1].promised)
-        side = "below" if found.z < -NEAR else "above"
-        where = f"{side} it" if said else f"{side} the diagonal"
-        if abs(found.z) <= NEAR:
+        lane, bins = max(relaxed, key=lambda entry: entry[1].rate - entry[1].promised)
+        side = "below" if bins.z < -NEAR else "above"
+        where = f"{side} it" if clauses else f"{side} the diagonal"
+        if abs(bins.z) <= NEAR:
             where = f"not clearly {where}"
-        said.append(f"{lane.name} ({lane.promise}) is {where}: {_shares(found)}")
-    return ". ".join(said) + "."
+        clauses.append(f"{lane.name} ({lane.promise}) is {where}: {_shares(bins)}")
+    return ". ".join(clauses) + "."
 
 
 def depth(lanes: Sequence[tuple[Runner, Depths]]) -> str:
     """Return the sentence on acceptance by the draft's depth (EAGLE's n-alpha)."""
-    known = [(lane, found) for lane, found in lanes if found.trials[0] >= FEWEST]
+    known = [(lane, bins) for lane, bins in lanes if bins.trials[0] >= FEWEST]
     if not known:
         return f"Too few drafts were tested to compare depths: a lane needs {FEWEST}."
-    lane, found = max(known, key=lambda entry: (entry[1].trials >= FEWEST).sum())
-    last = int(np.flatnonzero(found.trials >= FEWEST)[-1])
-    said = f"{lane.name} accepted {found.share[0]:.0%} of its first drafts"
+    lane, bins = max(known, key=lambda entry: (entry[1].trials >= FEWEST).sum())
+    last = int(np.flatnonzero(bins.trials >= FEWEST)[-1])
+    sentence = f"{lane.name} accepted {bins.share[0]:.0%} of its first drafts"
     if last == 0:
-        return f"{said} (0-α in the papers), and seldom tested another."
-    number = found.depth[last]
+        return f"{sentence} (0-α in the papers), and seldom tested another."
+    number = bins.depth[last]
     return (
-        f"{said} (0-α in the papers) and {found.share[last]:.0%} of its drafts at depth {number},"
-        f" after all drafts before them were accepted ({number - 1}-α)."
+        f"{sentence} (0-α in the papers) and {bins.share[last]:.0%} of its drafts at depth"
+        f" {number}, after all drafts before them were accepted ({number - 1}-α)."
     )
 
 
@@ -177,18 +177,18 @@ def _shifts(lanes: Sequence[tuple[Runner, np.ndarray]]) -> str:
     lane, values = max(lanes, key=lambda entry: entry[1].mean())
     if not values.any():
         return (
-            f"Every test was exact (shift 0): all {sum(len(found) for _, found in lanes)}"
+            f"Every test was exact (shift 0): all {sum(len(values) for _, values in lanes)}"
             " committed a token from the model's own distribution."
         )
-    what, given = "tests", "the same"
+    what, condition = "tests", "the same"
     if len(lane.table.prices):
-        what, given = "tokens", "all"
-    said = f"The {what} of {lane.name} had a mean shift of {distance_in_words(values.mean())}"
+        what, condition = "tokens", "all"
+    sentence = f"The {what} of {lane.name} had a mean shift of {distance_in_words(values.mean())}"
     if exact:
-        said += f"; the {'lane' if exact == 1 else f'{exact} lanes'} at 0 paid nothing"
+        sentence += f"; the {'lane' if exact == 1 else f'{exact} lanes'} at 0 paid nothing"
     return (
-        f"{said}. Shift is the TV from the model's distribution given {given} tokens before: per"
-        " step, not per picture."
+        f"{sentence}. Shift is the TV from the model's distribution given {condition} tokens"
+        " before: per step, not per picture."
     )
 
 
@@ -201,40 +201,40 @@ def distance_in_words(tv: float) -> str:
 def time(lanes: Sequence[tuple[Runner, Seconds]]) -> str:
     """Return the sentence on where a step's time went."""
     shares = [
-        (found.forward / found.total, lane, found) for lane, found in lanes if found.total > 0
+        (times.forward / times.total, lane, times) for lane, times in lanes if times.total > 0
     ]
     if not shares:
         return "No time was measured."
-    share, lane, found = min(shares, key=lambda entry: entry[0])
+    share, lane, times = min(shares, key=lambda entry: entry[0])
     beside, most = max(
-        (found.verify, "verification"), (found.cache, "the cache"), (found.draft, "its drafter")
+        (times.verify, "verification"), (times.cache, "the cache"), (times.draft, "its drafter")
     )
     own = (
-        f"{lane.name} spent {share:.0%} of its {_milliseconds(found.total)} a step on the model's"
+        f"{lane.name} spent {share:.0%} of its {_milliseconds(times.total)} a step on the model's"
         " forward pass"
     )
-    own += f" and {beside / found.total:.0%} on {most}" if beside > 0 else ""
+    own += f" and {beside / times.total:.0%} on {most}" if beside > 0 else ""
     if len(shares) == 1:
         return own + "."
-    share, lane, found = max(shares, key=lambda entry: entry[0])
-    return f"{own}; {lane.name} spent {share:.0%} of its {_milliseconds(found.total)} on that pass."
+    share, lane, times = max(shares, key=lambda entry: entry[0])
+    return f"{own}; {lane.name} spent {share:.0%} of its {_milliseconds(times.total)} on that pass."
 
 
 def distance(lanes: Sequence[tuple[Runner, Distances]], stride: int) -> str:
     """Return the sentence on TV against the distance from the last rejection (SJD-PAC Fig. 4)."""
     known = [
-        (lane, found)
-        for lane, found in lanes
-        if len(found.pairs) and found.pairs[0] >= FEWEST and found.distance[0] == 1
+        (lane, curve)
+        for lane, curve in lanes
+        if len(curve.pairs) and curve.pairs[0] >= FEWEST and curve.distance[0] == 1
     ]
     if not known:
         return (
             "Too few rejections were followed by another step to say how far they reach: a lane"
             f" needs {FEWEST}."
         )
-    lane, found = max(known, key=lambda entry: entry[1].pairs.sum())
-    enough = found.pairs >= FEWEST
-    tv = dict(zip(found.distance[enough].tolist(), found.tv[enough].tolist(), strict=True))
+    lane, curve = max(known, key=lambda entry: entry[1].pairs.sum())
+    enough = curve.pairs >= FEWEST
+    tv = dict(zip(curve.distance[enough].tolist(), curve.tv[enough].tolist(), strict=True))
     row = {j: value for j, value in tv.items() if j < stride} or tv
     least = min(row, key=row.__getitem__)
     first = (
@@ -266,10 +266,10 @@ def _winner(
 
 
 def _unfinished(lanes: Sequence[tuple[Runner, Progress]], length: int) -> str:
-    lane, found = max(lanes, key=lambda entry: entry[1].tokens[-1])
+    lane, curve = max(lanes, key=lambda entry: entry[1].tokens[-1])
     return (
-        f"No lane finished. {lane.name} came furthest: {found.tokens[-1]} of {length}"
-        f" tokens in {_passes(found.passes[-1])} and {found.seconds[-1]:.2f} s."
+        f"No lane finished. {lane.name} came furthest: {curve.tokens[-1]} of {length}"
+        f" tokens in {_passes(curve.passes[-1])} and {curve.seconds[-1]:.2f} s."
     )
 
 

@@ -22,13 +22,13 @@ def sweep_figures(traces: Sequence[Trace], knob: str) -> list[Figure]:
     `traces` are one race's, from several seeds; its lanes are one decoder with different values of
     the knob.
     """
-    found = over_seeds(traces)
-    if len(found) < 2:
+    lanes = over_seeds(traces)
+    if len(lanes) < 2:
         return []
-    values = [float(traces[0].header.lanes[lane.index].settings[knob]) for lane in found]
-    passes = [(x, lane.passes, lane.rank_by_passes) for x, lane in zip(values, found, strict=True)]
+    values = [float(traces[0].header.lanes[lane.index].settings[knob]) for lane in lanes]
+    passes = [(x, lane.passes, lane.rank_by_passes) for x, lane in zip(values, lanes, strict=True)]
     seconds = [
-        (x, lane.seconds, lane.rank_by_seconds) for x, lane in zip(values, found, strict=True)
+        (x, lane.seconds, lane.rank_by_seconds) for x, lane in zip(values, lanes, strict=True)
     ]
     return [
         _figure(traces, knob, "passes", "Passes", passes, 1),

@@ -187,12 +187,12 @@ def _palette(still: Still, end: float) -> Image.Image:
     common = Image.fromarray(np.concatenate(pair)).quantize(
         256 - len(still.palette), Image.Quantize.MEDIANCUT
     )
-    found = np.array(common.getpalette()).reshape(-1, 3)
+    colours = np.array(common.getpalette()).reshape(-1, 3)
     board = np.array([ImageColor.getrgb(colour) for colour in still.palette.values()])
     # Pillow looks colours up coarsely: one close to the ground would be taken for it.
-    apart = np.abs(found[:, None] - board).max(-1).min(-1) >= 8
+    apart = np.abs(colours[:, None] - board).max(-1).min(-1) >= 8
     palette = Image.new("P", (1, 1))
-    palette.putpalette(np.concatenate([board, found[apart]]).ravel().tolist())
+    palette.putpalette(np.concatenate([board, colours[apart]]).ravel().tolist())
     return palette
 
 

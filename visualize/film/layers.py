@@ -183,8 +183,8 @@ class LaneReplay:
 
         For a lane that knows its prices it is the mean price of the tokens.
         """
-        found = self.values(Layer.SHIFT, instant)
-        known = found[~np.isnan(found)]
+        values = self.values(Layer.SHIFT, instant)
+        known = values[~np.isnan(values)]
         return float(known.mean()) if len(known) else None
 
     def run_starts(self, instant: Instant) -> np.ndarray:
