@@ -29,8 +29,10 @@ def complete(call: BlockFunction, values: list[Any]) -> list[Any]:
             words = f"This call takes {len(call.inputs)} values, not {len(values)}."
             raise gr.Error(words, print_exception=False)
         return values
-    defaults = [(given, default) for _, given, default, _ in _fields(call)][len(values) :]
-    if len(values) > len(call.inputs) or not all(given for given, _ in defaults):
+    defaults = [(is_optional, default) for _, is_optional, default, _ in _fields(call)][
+        len(values) :
+    ]
+    if len(values) > len(call.inputs) or not all(is_optional for is_optional, _ in defaults):
         raise gr.Error(_takes(call), print_exception=False)
     return [*values, *(default for _, default in defaults)]
 
@@ -41,7 +43,7 @@ def _fields(call: BlockFunction) -> list[tuple[str, bool, Any, Any]]:
 
 
 def _takes(call: BlockFunction) -> str:
-    names = [f"{name}{' (optional)' * given}" for name, given, *_ in _fields(call)]
+    names = [f"{name}{' (optional)' * is_optional}" for name, is_optional, *_ in _fields(call)]
     return f"/{call.api_name} takes {', '.join(names)}: in this order, or by name."
 
 
@@ -56,13 +58,13 @@ class UnknownCall(Route):
         self._blocks = blocks
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        match, found = super().matches(scope)
+        match, child_scope = super().matches(scope)
         if match is Match.FULL:
-            event = found["path_params"]["event_id"]
+            event = child_scope["path_params"]["event_id"]
             waiting = self._blocks._queue.pending_event_ids_session
             if any(event in events for events in list(waiting.values())):
                 return Match.NONE, {}
-        return match, found
+        return match, child_scope
 
 
 async def _no_such_call(_: Request) -> JSONResponse:

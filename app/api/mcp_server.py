@@ -151,8 +151,8 @@ def _read_docstring(text: str) -> tuple[str, dict[str, str]]:
     """Return what a call does and returns, and the descriptions of its parameters by name."""
     does, _, rest = text.partition("Parameters:\n")
     listed, returns, what = rest.partition("Returns:")
-    found = re.findall(r"^ {4}(\w+): (.+(?:\n {8}.+)*)", listed, re.MULTILINE)
-    described = {name: " ".join(words.split()) for name, words in found}
+    entries = re.findall(r"^ {4}(\w+): (.+(?:\n {8}.+)*)", listed, re.MULTILINE)
+    described = {name: " ".join(words.split()) for name, words in entries}
     return " ".join(f"{does} {returns}{what}".split()), described
 
 

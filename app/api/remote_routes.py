@@ -58,7 +58,7 @@ def remote_routes(remotes: Remotes) -> list[Route]:
             return stage
         raise Refused(404, GONE)
 
-    def told(status: int, why: str) -> Response:
+    def reply(status: int, why: str) -> Response:
         return JSONResponse({"error": why} if why else {}, status)
 
     async def begin(request: Request) -> Response:
@@ -77,24 +77,24 @@ def remote_routes(remotes: Remotes) -> list[Route]:
         return StreamingResponse(chunks, media_type="text/event-stream", headers=HEADERS)
 
     async def heard(request: Request) -> Response:
-        said = await _read(request, Heard)
-        remotes.heard(stage_of(request), said.turn)
+        message = await _read(request, Heard)
+        remotes.heard(stage_of(request), message.turn)
         return JSONResponse({})
 
     async def press(request: Request) -> Response:
-        return told(*await remotes.press(await _read(request, Press), address(request)))
+        return reply(*await remotes.press(await _read(request, Press), address(request)))
 
     async def open_hall(request: Request) -> Response:
-        said = await _read(request, Open)
-        return JSONResponse({"code": remotes.open_hall(stage_of(request), said.open)})
+        message = await _read(request, Open)
+        return JSONResponse({"code": remotes.open_hall(stage_of(request), message.open)})
 
-    async def taken(request: Request) -> Response:
-        said = await _read(request, Taken)
-        remotes.take(stage_of(request), said.number)
+    async def take(request: Request) -> Response:
+        message = await _read(request, Taken)
+        remotes.take(stage_of(request), message.number)
         return JSONResponse({})
 
     async def propose(request: Request) -> Response:
-        return told(*remotes.propose(await _read(request, Proposal), address(request)))
+        return reply(*remotes.propose(await _read(request, Proposal), address(request)))
 
     def shown(page: str) -> Callable[[Request], Any]:
         async def show(_: Request) -> Response:
@@ -117,7 +117,7 @@ def remote_routes(remotes: Remotes) -> list[Route]:
         "/remotes/presses": press,
         "/remotes/{key}/heard": heard,
         "/remotes/{key}/hall": open_hall,
-        "/remotes/{key}/hall/taken": taken,
+        "/remotes/{key}/hall/taken": take,
         "/halls/prompts": propose,
     }
     return [

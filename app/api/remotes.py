@@ -130,7 +130,7 @@ class Remotes:
         """
         stage.news.set()
         stage.news = news = asyncio.Event()
-        sent, told = 0, (not_open := {"code": "", "prompts": []})
+        sent, last_hall = 0, (not_open := {"code": "", "prompts": []})
         stage.listening += 1
         try:
             yield ":\n\n"
@@ -142,8 +142,8 @@ class Remotes:
                 for turn in [turn for turn in stage.waiting if turn.number > sent]:
                     sent = turn.number
                     yield f"id: {turn.number}\ndata: {turn.by}\n\n"
-                if (hall := stage.hall.told() if stage.hall else not_open) != told:
-                    told = hall
+                if (hall := stage.hall.told() if stage.hall else not_open) != last_hall:
+                    last_hall = hall
                     yield f"event: hall\ndata: {json.dumps(hall)}\n\n"
                 try:
                     await asyncio.wait_for(news.wait(), BEAT_SECONDS)
@@ -202,8 +202,8 @@ class Remotes:
         if not is_open:
             stage.hall = None
         elif stage.hall is None:
-            taken = {other.hall.code for other in self._stages.values() if other.hall}
-            stage.hall = Hall(next(code for code in iter(_new_code, "") if code not in taken))
+            codes = {other.hall.code for other in self._stages.values() if other.hall}
+            stage.hall = Hall(next(code for code in iter(_new_code, "") if code not in codes))
         stage.news.set()
         return stage.hall.code if stage.hall else ""
 

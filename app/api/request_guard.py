@@ -83,9 +83,9 @@ class RequestGuard:
         async def next_part() -> Any:
             if whole:  # what comes now is the end of the connection
                 return await receive()
-            left = begin + BODY_SECONDS + read / BODY_RATE - time.monotonic()
+            remaining_seconds = begin + BODY_SECONDS + read / BODY_RATE - time.monotonic()
             try:
-                return await asyncio.wait_for(receive(), left)
+                return await asyncio.wait_for(receive(), remaining_seconds)
             except TimeoutError:
                 await reject(408, TOO_SLOW)
                 raise _RejectedError from None

@@ -225,14 +225,14 @@ def _files(races: Races, on_board: gr.Textbox) -> None:
                 path.write_bytes(data)
             except (SettingError, gr.Error) as error:
                 words = str(getattr(error, "message", error))
-                made = gr.update(visible=False), notice_of(words, "alert")
+                updates = gr.update(visible=False), notice_of(words, "alert")
             except OSError as error:
                 log.error("a file was not made: %s", without_message(error))
-                made = gr.update(visible=False), notice_of(words_of(error), "alert")
+                updates = gr.update(visible=False), notice_of(words_of(error), "alert")
             else:
                 note = notice_of(allowance.note, "status") if kind in FILMS else ""
-                made = gr.update(value=str(path), visible=True), note
-            yield made  # gradio copies the file before the folder goes
+                updates = gr.update(value=str(path), visible=True), note
+            yield updates  # gradio copies the file before the folder goes
 
     empty = gr.update(visible=True, value=None)
     shown = [file, refusal]

@@ -209,9 +209,9 @@ def _words(pool: ModelPool, model: gr.Dropdown, tried: gr.Dataset, classes: Page
         class_list(classes)
 
     def update(name: Any) -> list[Any]:
-        prompts = found.prompts if (found := pool.find(name)) else card.prompts
+        prompts = model_card.prompts if (model_card := pool.find(name)) else card.prompts
         return [
-            gr.Dataset(samples=_samples(found or card)),
+            gr.Dataset(samples=_samples(model_card or card)),
             gr.Accordion(visible=prompts is Prompts.SCENES),
             gr.Accordion(visible=prompts is Prompts.CLASSES),
         ]

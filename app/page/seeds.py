@@ -112,12 +112,12 @@ def race_seeds(
     except SettingError as error:
         raise user_error(error) from error
     own = races.pool.card(request.model).sampling
-    for board, said, traces in race_series(races, request, seeds, client):
-        if said is None:
+    for board, note, traces in race_series(races, request, seeds, client):
+        if note is None:
             yield board, gr.skip()
             continue
         with BETWEEN_STEPS.work():
-            table = said + seeds_table(traces, own)
+            table = note + seeds_table(traces, own)
         yield board, table
 
 

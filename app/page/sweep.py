@@ -78,14 +78,14 @@ def sweep_section(races: Races, shown: gr.State, board: gr.HTML, on_board: gr.Te
 
 def sweepable(trace: Trace) -> list[tuple[str, str]]:
     """Return the lanes of a race that have a knob to sweep: names, and the lanes as texts."""
-    found = []
+    choices = []
     for name, lane in zip(lane_names(trace.header.lanes), trace.header.lanes, strict=True):
         try:
             if swept_knobs(parse_lane(text := format_lane(lane))):
-                found.append((name, text))
+                choices.append((name, text))
         except SettingError:  # an older trace's, or of a decoder that is not here
             continue
-    return found
+    return choices
 
 
 def read_sweep(lane: Any, knob: Any, values: Any) -> Sweep:
@@ -114,14 +114,14 @@ def race_sweep(
     except SettingError as error:
         raise user_error(error) from error
     own = races.pool.card(request.model).sampling
-    for board, said, traces in race_series(races, request, seeds, client):
-        if said is None:
+    for board, note, traces in race_series(races, request, seeds, client):
+        if note is None:
             yield board, gr.skip(), None
         else:
             with BETWEEN_STEPS.work():
-                found = sweep_figures(traces, sweep.knob) if traces else []
-                table = said + seeds_table(traces, own)
-            yield board, table, found
+                figures = sweep_figures(traces, sweep.knob) if traces else []
+                table = note + seeds_table(traces, own)
+            yield board, table, figures
 
 
 def updates(figures: list[Figure]) -> list[Any]:

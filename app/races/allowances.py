@@ -35,10 +35,10 @@ class Allowance:
     @property
     def note(self) -> str:
         """Return the sentence that says what is left; "" without a limit."""
-        if math.isinf(left := self.left):
+        if math.isinf(budget := self.left):
             return ""
         return (
-            f"You have {left:.0f} of {self._seconds:.0f} seconds left for films, seeds and sweeps"
+            f"You have {budget:.0f} of {self._seconds:.0f} seconds left for films, seeds and sweeps"
             " in this quarter of an hour."
         )
 

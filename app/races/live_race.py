@@ -40,8 +40,8 @@ class _Watcher:
     """A reader of the race's stream. `wake` is called when there is something new."""
 
     wake: Callable[[], object]
-    given: int = 0  # chunks
-    taken: int = 0  # chunks that it had been given when it last asked for more
+    offset: int = 0  # chunks
+    ack: int = 0  # chunks that it had been given when it last asked for more
     gone: bool = False
 
 
@@ -97,7 +97,7 @@ class LiveRace:
     def begin(self) -> None:
         """Wait until a page has the first message, whose lanes are empty."""
         with self._turn:
-            self._turn.wait_for(lambda: any(each.taken for each in self._watchers), BEGIN_SECONDS)
+            self._turn.wait_for(lambda: any(each.ack for each in self._watchers), BEGIN_SECONDS)
 
     def wait_for(self, note: str) -> None:
         """Show what the race waits for before it begins."""
@@ -114,11 +114,11 @@ class LiveRace:
             self._last = event
             event = event.model_copy(update={"state": LaneState.RACING, "results": ()})
         with self._turn:
-            quick = [each for each in self._watchers if each.taken == len(self._events.chunks)]
+            quick = [each for each in self._watchers if each.ack == len(self._events.chunks)]
             self._show(event)
             number = len(self._events.chunks)
             self._turn.wait_for(
-                lambda: all(each.taken == number or each.gone for each in quick), PASS_ON_SECONDS
+                lambda: all(each.ack == number or each.gone for each in quick), PASS_ON_SECONDS
             )
 
     def end(self, error: gr.Error | None) -> None:
@@ -217,10 +217,10 @@ class LiveRace:
 
     def _take(self, watcher: _Watcher) -> list[bytes]:
         """Return what a watcher, who has come back for more, has not had yet."""
-        watcher.taken = watcher.given
+        watcher.ack = watcher.offset
         self._turn.notify_all()
-        new = self._events.chunks[watcher.given :]
-        watcher.given += len(new)
+        new = self._events.chunks[watcher.offset :]
+        watcher.offset += len(new)
         return new
 
     def _show(self, event: Snapshot | Update) -> None:

@@ -87,12 +87,12 @@ def race_routes(
             return JSONResponse({"error": CLOSED}, 409)
         return JSONResponse({"lane": placed.lane})
 
-    async def left(request: Request) -> Response:
+    async def departure(request: Request) -> Response:
         leave((await request.body()).decode("utf-8", "replace")[:SESSION])
         return Response(status_code=204)
 
     return [
-        Route("/left", left, methods=["POST"]),
+        Route("/left", departure, methods=["POST"]),
         Route("/races/{race}/events", events),
         Route("/races/{race}/bets", bet, methods=["POST"]),
     ]

@@ -71,7 +71,7 @@ class _Entry:
     race: LiveRace | StoredRace
     key: str  # of a race that began here: who sends it is the visitor who began it
     stopped: threading.Event | None  # set by that visitor: ends it and the rest of its series
-    left: float | None = None
+    leave_time: float | None = None
 
     @property
     def bytes(self) -> int:
@@ -118,9 +118,9 @@ class RaceTable:
             if entry is None:
                 return None
             self._entries.move_to_end(entry.race.id)
-            own = entry.left is not None or (entry.key and key == entry.key)
+            own = entry.leave_time is not None or (entry.key and key == entry.key)
             if own and visitor is not None:
-                entry.visitor, entry.left = visitor, None
+                entry.visitor, entry.leave_time = visitor, None
             return entry.race
 
     def stop(self, race_id: str, visitor: str) -> None:
@@ -141,7 +141,7 @@ class RaceTable:
         with self._lock:
             for entry in self._entries.values():
                 if entry.visitor == visitor:
-                    entry.left = self._clock()
+                    entry.leave_time = self._clock()
 
     def _races_of(self, visitor: str) -> Iterator[LiveRace | StoredRace]:
         """Yield the visitor's races, the newest first."""
@@ -185,7 +185,7 @@ class RaceTable:
 
     def _drop_expired(self) -> None:
         since = self._clock() - KEPT_SECONDS
-        self._drop_stored(lambda entry: entry.left is not None and entry.left < since)
+        self._drop_stored(lambda entry: entry.leave_time is not None and entry.leave_time < since)
 
     def _drop_stored(self, goes: Callable[[_Entry], bool]) -> None:
         for race_id, entry in list(self._entries.items()):

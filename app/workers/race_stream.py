@@ -85,11 +85,11 @@ def slow_note(model: ImageModel) -> str:
     """Return what to know of a race on a public model on a CPU, in sentences; else ""."""
     if not model.slow_pixels:
         return ""
-    said = "" if model.preview else COLOURS
+    note = "" if model.preview else COLOURS
     if isinstance(model, BodyModel) and model.card:
         seconds = lane_seconds(model.card, model.dtype, Lane("ar"))
-        said = f"{SLOW.format(duration_words(seconds))} {said}"
-    return said.strip()
+        note = f"{SLOW.format(duration_words(seconds))} {note}"
+    return note.strip()
 
 
 class RaceStream:
