@@ -384,7 +384,7 @@ def _plus(left: Any, right: Any) -> Any:
     if isinstance(scores, Symbolic) or plain.dim() < 1 or plain.shape[-1] != 2:
         raise NotEnumerable("it adds Gumbel noise to something other than the logits of all codes")
     if not torch.equal(plain - plain[..., :1], _GUMBEL.expand_as(plain)):
-        raise NotEnumerable("it adds a token's Gumbel noise to another token")
+        raise NotEnumerable("it adds Gumbel noise to another token than its own")
     result = scores.expand_as(plain).clone().as_subclass(Scores)
     result.numbers = plain[..., 0]
     return result
