@@ -22,6 +22,7 @@ from engine.trace.file import FORMAT, VERSION, Header, LaneState
 from engine.trace.rejections import HEAD, LISTED
 from engine.trace.residuals import EXPECTED
 from engine.trace.rows import DTYPES, SENT, Source, Status
+from tests.glossary import glossary
 from tests.pages import ROOT, imports, page, sections, table
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
@@ -60,6 +61,11 @@ def test_every_make_target_is_listed_by_make_help_and_documented() -> None:
     assert set(re.findall(r"^make (\S+)", page("CONTRIBUTING.md"), re.MULTILINE)) < targets
     shown = re.findall(r"^make (\S+)", page("README.md"), re.MULTILINE)
     assert shown == ["run", "test", "test-cluster", "test-exact"]
+
+
+def test_the_glossary_is_the_pages_own() -> None:
+    """Where it is meant to be another: `python -m tests.glossary`."""
+    assert page("docs/glossary.md") == glossary()
 
 
 def test_the_workflow_runs_what_make_offers_on_every_supported_python() -> None:

@@ -141,7 +141,7 @@ interface Acts {
   speed(by: number): void;
   stage(): void;
   speaker(): void;
-  help(): void;
+  help(entry?: string): void;
   again(): void;
   ideas(): void;
   blank(): void;

@@ -68,7 +68,7 @@ export function actsOf(root, { state, go }) {
       query(root, inside ? ".fewer" : ".look-inside").focus({ preventScroll: true });
     },
     ideas: () => void (root.dataset.ideas = root.dataset.ideas === "1" ? "0" : "1"),
-    help: () => toggleHelp(root),
+    help: (entry) => toggleHelp(root, entry),
     ask: () => askForPrompt(root, state),
     ...screen,
   };

@@ -25,6 +25,10 @@ export function bindControls(root, board) {
   const choices = bindChoices(part, board);
   bindButtons(part, board, acts);
   bindKeys(board, scrub, acts);
+  root.addEventListener("click", (event) => {
+    const term = closest(event, ".term");
+    if (term instanceof HTMLElement) acts.help(term.dataset.entry);
+  });
   const drawFlags = bindFlags(part("flags"), state, () => go({}));
 
   /** Bind the controls of the lanes, once for each race. @param {Card[]} cards */
@@ -86,7 +90,7 @@ function bindButtons(part, { go }, acts) {
     fewer: () => acts.lookInside(false),
     stage: acts.stage,
     "speaker-open": acts.speaker,
-    help: acts.help,
+    help: () => acts.help(),
     token: (event) => closest(event, ".token-close") && go({ cell: null }),
   };
   for (const [name, act] of Object.entries(clicks)) part(name).addEventListener("click", act);

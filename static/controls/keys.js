@@ -3,7 +3,8 @@
 import { closest, keep, kept, query, queryAll, templateCopy } from "../dom.js";
 import { LAYERS } from "../trace/layers.js";
 import { hasRace } from "../trace/replay.js";
-import { html, render } from "../vendor/lit-html.js";
+import { glossaryRows, helpRow } from "../panels/terms.js";
+import { render } from "../vendor/lit-html.js";
 import { MOVES, neighbour } from "./moves.js";
 
 const STORE = "photo-finish-keys"; // kept as "off" where letters, digits and signs are no keys
@@ -112,9 +113,9 @@ export function bindKeys({ state, go }, scrub, acts) {
 
 /**
  * Open the help, or close it. A modal dialog keeps the focus, and gives it back.
- * @param {HTMLElement} root
+ * @param {HTMLElement} root @param {string} [entry] the glossary's, at which it opens
  */
-export function toggleHelp(root) {
+export function toggleHelp(root, entry) {
   const open = queryAll(root, "dialog.keys");
   if (open[0] instanceof HTMLDialogElement) return open[0].close();
   const template = query(root, ".keys-template", HTMLTemplateElement);
@@ -123,6 +124,7 @@ export function toggleHelp(root) {
   letters.checked = charactersAct();
   letters.addEventListener("change", () => setCharacters(letters.checked));
   render(shownWords(root), query(dialog, ".shown-words"));
+  render(glossaryRows(), query(dialog, ".glossary-words"));
   dialog.addEventListener("click", (event) => {
     const { target, clientX: x, clientY: y } = event;
     const { left, right, top, bottom } = dialog.getBoundingClientRect();
@@ -136,6 +138,9 @@ export function toggleHelp(root) {
   });
   root.append(dialog);
   dialog.showModal();
+  const row = queryAll(dialog, "[data-entry]").find(({ dataset }) => dataset.entry === entry);
+  row?.classList.add("asked");
+  row?.scrollIntoView({ block: "center" });
 }
 
 // Add the canvases' pointer hints to the help as rows, for those who cannot point.
@@ -146,11 +151,5 @@ function shownWords(root) {
   for (const element of queryAll(root, pointed)) {
     words.set((element.querySelector("dt") ?? element).textContent, element.title);
   }
-  return [...words].map(
-    ([name, text]) =>
-      html`<tr>
-        <th scope="row">${name}</th>
-        <td>${text}</td>
-      </tr>`,
-  );
+  return [...words].map(([name, text]) => helpRow(name, text));
 }

@@ -5,6 +5,7 @@ import { OUTSIDE } from "../trace/explain.js";
 import { SCALES, STATUSES, colourOf, countShare, rangeOf } from "../trace/layers.js";
 import { html, nothing, render } from "../vendor/lit-html.js";
 import { markOf, noValueMark } from "./mark.js";
+import { withTerms } from "./terms.js";
 
 const PREVIEW =
   "While a lane races, a small decoder previews its picture; at the end the model's own decoder draws it.";
@@ -46,7 +47,8 @@ export function drawLegend(panel, layer, race, against) {
   // The marks of the statuses say all that the layer's words do.
   const text = infilling ? (layer.filling ?? layer.words) : layer.words;
   const all = previews ? `${text} ${PREVIEW}` : text;
-  const words = layer.kind === "status" ? nothing : html`<p class="legend-words">${all}</p>`;
+  const words =
+    layer.kind === "status" ? nothing : html`<p class="legend-words">${withTerms(all)}</p>`;
   render([scaleOf(layer, rangeOf(race, layer), against), words], panel);
 }
 

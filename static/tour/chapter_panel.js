@@ -1,6 +1,7 @@
 // A chapter of the tour as the page shows it.
 
 import { lastOf } from "../numbers.js";
+import { withTerms } from "../panels/terms.js";
 import { html, nothing } from "../vendor/lit-html.js";
 import { draftPicture } from "./draft_picture.js";
 import { overlapPicture } from "./overlap_picture.js";
@@ -53,11 +54,18 @@ export function chapterPanel(tour, chapter, acts) {
   </section>`;
 }
 
+/** @param {string[]} lines */
+function marked(lines) {
+  /** @type {Set<string>} */
+  const seen = new Set();
+  return lines.map((line) => html`<p>${withTerms(line, seen)}</p>`);
+}
+
 /** @param {Tour} tour @param {Chapter} chapter @param {TourActs} acts */
 const textOf = ({ share }, { lines, test, overlap, questions, fourLanes, last }, acts) => [
   test ? draftPicture(test) : nothing,
   overlap ? overlapPicture(overlap, share, acts.moveShare) : nothing,
-  lines.map((line) => html`<p>${line}</p>`),
+  marked(lines),
   questions ? acts.ask(questions) : nothing,
   fourLanes ? acts.fourLanes : nothing,
   last ? triesList(acts.tries) : nothing,

@@ -376,6 +376,14 @@ def test_the_help_explains_keeps_the_focus_and_turns_letters_off(open_file, duel
     key(page, "?", "?")
     expect(dialog).to_have_count(0)
 
+    # A term of a sentence opens it at its row, and gets the focus back.
+    term = page.locator(".legend .term").first
+    term.click()
+    expect(dialog.locator(".asked th")).to_have_text("frontier")
+    expect(dialog.locator(".asked")).to_be_in_viewport()
+    page.keyboard.press("Escape")
+    expect(term).to_be_focused()
+
     # Letters rest once they are turned off, also after a reload.
     page.locator(".help").click()
     letters = page.get_by_label("Use letters, digits and signs as shortcuts")
