@@ -5,9 +5,9 @@ import { query } from "../dom.js";
 
 const select = query(element, "select", HTMLSelectElement);
 const lanesOf = () =>
-  Array.from(document.querySelectorAll("#lanes .lane-what select"), (choice, i) => {
-    const { selectedOptions } = /** @type {HTMLSelectElement} */ (choice);
-    return `${i + 1} ${selectedOptions[0].text}`;
+  Array.from(document.querySelectorAll("#lanes .lane-row"), (row, i) => {
+    const { title, knobs } = /** @type {HTMLElement} */ (row).dataset;
+    return [i + 1, title, knobs].filter(Boolean).join(" ");
   });
 
 // List the race's lanes as the form has them now. A bet on a lane that is gone is dropped.

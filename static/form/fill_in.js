@@ -27,6 +27,7 @@ const state = {
   /** @type {Set<number>} */ mask: new Set(),
   /** @type {[number, number]} */ grid: [1, 1],
   /** @type {HTMLCanvasElement | HTMLImageElement | null} */ picture: null,
+  own: false, // whether it is the visitor's, and not one of the board's
   /** @type {HTMLImageElement | null} */ swatches: null,
   tool: "box",
   cell: 0, // the one that keys or the pointer have chosen
@@ -61,6 +62,7 @@ function draw() {
   if (panel.hidden) return;
   attribute(panel, "data-open", Number(state.open));
   attribute(panel, "data-fills", fills());
+  attribute(panel, "data-own", Number(state.own));
   say(part("fill-count"), `${countInWords()}${state.open ? "" : `, in ${orderNow()} order`}.`);
   part("fill-race", HTMLButtonElement).disabled = !state.mask.size;
   for (const button of queryAll(part("fill-tools"), "button"))
@@ -213,7 +215,7 @@ function copyOf(picture) {
 
 /**
  * Open a picture with nothing masked.
- * @param {Pick<typeof state, "model" | "codes" | "grid" | "picture">} picture
+ * @param {Pick<typeof state, "model" | "codes" | "grid" | "picture" | "own">} picture
  */
 function begin(picture) {
   const before = panel.hidden ? "" : fills();
@@ -227,7 +229,7 @@ function begin(picture) {
 
 // The board hands over one of its pictures.
 document.addEventListener("photo-finish-fill", ({ detail }) =>
-  begin({ ...detail, picture: copyOf(detail.picture) }),
+  begin({ ...detail, picture: copyOf(detail.picture), own: false }),
 );
 document.addEventListener("photo-finish-start", () => show(false));
 
@@ -239,12 +241,13 @@ async function read() {
   const [rows, columns] = form.fillable[model] ?? [0, 0];
   if (own) {
     const picture = await decodeImage(own);
-    return begin({ model, codes: known, grid: [rows, columns], picture });
+    return begin({ model, codes: known, grid: [rows, columns], picture, own: true });
   }
   if (!panel.hidden && String(known) === String(knownNow())) return; // it was painted here
   if (rows * columns !== known.length) return;
   const mask = new Set(known.map((_, cell) => cell).filter((cell) => known[cell] < 0));
-  Object.assign(state, { model, codes: known, grid: [rows, columns], mask, picture: null });
+  Object.assign(state, { model, codes: known, grid: [rows, columns], mask });
+  Object.assign(state, { picture: null, own: false });
   state.open = true;
   order.value = name ?? "";
   draw();

@@ -111,7 +111,13 @@ function rowOf(lane, i) {
       ${title}
     </button>`;
   });
-  return html`<li class="lane-row" aria-label="Lane ${number}, ${decoder.title}">
+  const knobs = Object.entries(lane.knobs).map(([name, value]) => `${name}=${value}`);
+  return html`<li
+    class="lane-row"
+    aria-label="Lane ${number}, ${decoder.title}"
+    data-title=${decoder.title}
+    data-knobs=${knobs.join(" ")}
+  >
     <div class="lane-what">
       <b>${number}</b>
       <select aria-label="Decoder of lane ${number}" @change=${choose}>

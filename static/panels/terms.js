@@ -14,7 +14,7 @@ const LINKED = {
   distribution: "distributions?",
   EAGLE: "EAGLE",
   frontier: "frontier",
-  group: "groups?",
+  group: "group",
   guidance: "guidance",
   "log p, nats": "nats?",
   lossless: "lossless",

@@ -115,7 +115,7 @@ def test_lanes_are_listed_race_under_their_names_and_are_bet_on(quick, open_page
     names = ["Vanilla AR", "SJD", "GSD", "GSD G=50"]
     bet, pace = page.locator("#bet select"), page.locator(".pace")
     bet.focus()
-    listed = ["no lane", "1 Vanilla AR", "2 SJD", "3 GSD", "4 GSD"]
+    listed = ["no lane", "1 Vanilla AR", "2 SJD", "3 GSD", "4 GSD G=50"]
     expect(bet.locator("option")).to_have_text(listed)
     bet.select_option("1")
     page.locator("#race").click()

@@ -42,6 +42,8 @@ def test_race_draws_what_the_decoders_decode_and_a_picture_of_ones_own_is_filled
     count = page.locator(".fill-count")
     expect(count).to_have_text(f"0 of {cells} tokens to fill in.")
     expect(page.locator(".fill-in canvas")).to_be_focused()
+    expect(page.locator(".fill-own")).to_contain_text("describe yours there")
+    expect(page.locator(".fill-caption")).to_be_hidden()
     shown = page.locator(".fill-in canvas").evaluate(
         "it => [...it.getContext('2d').getImageData(it.width / 2, it.height / 2, 1, 1).data]"
     )
