@@ -100,10 +100,14 @@ def relaxed_sjd() -> dict[str, Tensor]:
     for label, rule in (
         ("amplify k = 2", decoder(relax="amplify", k=2.0)),
         ("add e = 0.05", decoder(relax="add", e=0.05)),
+        ("entropy, nats = 2", decoder(relax="entropy", nats=2.0)),
         ("typical ε = 0.5", decoder(relax="typical", eps=0.5)),
     ):
         found[f"{label}: acceptance of each draft"] = acceptances(rule, P, Q)
         found[f"{label}: distribution of what is committed"] = committed_distribution(rule, P, Q)
+    found["entropy, nats = 9: acceptance of each draft"] = acceptances(
+        decoder(relax="entropy"), P, Q
+    )
     for eps in (0.09, 0.5):
         found[f"typical ε = {eps}: threshold"] = typical_threshold(P[None], eps)
     typical = decoder(relax="typical", eps=0.5)

@@ -18,6 +18,7 @@ from engine.numerics.distributions import exact, gather
 from engine.settings import knob
 
 NU = 0.7  # how fast Cool-SD's factor falls from one draft to the next
+LEAST = 0.05  # entropy's s where p is certain, which raises p the most
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,17 +26,24 @@ class RelaxedSettings(SpeculativeSettings):
     """Settings of the relaxations.
 
     k = 2 and e = 0.1 are the milder values in GSD's Table 1. Cool-SD's factor begins at k. eps is
-    Medusa's.
+    Medusa's. nats is that of entropy-aware acceptance's code, about ln 8192.
     """
 
     relax: str = knob(
         "amplify",
-        "How p is raised in p / q: times k, plus e, or times a factor that falls along the window."
-        " typical asks p alone, by a threshold.",
-        choices=("amplify", "add", "anneal", "typical"),
+        "How p is raised in p / q: times k, plus e, times a factor that falls along the window, or"
+        " the more the surer the model is. typical asks p alone, by a threshold.",
+        choices=("amplify", "add", "anneal", "entropy", "typical"),
     )
     k: float = knob(2.0, "The factor of amplify; where anneal begins.", low=1.0, high=100.0)
     e: float = knob(0.1, "What add adds to p.", low=0.0, high=1.0, needs=("relax", "add"))
+    nats: float = knob(
+        9.0,
+        "The entropy of p, in nats, at which entropy hardly raises p.",
+        low=1.0,
+        high=100.0,
+        needs=("relax", "entropy"),
+    )
     eps: float = knob(
         0.09,
         "The most that typical's threshold can be; where p is flat it is less.",
@@ -52,11 +60,13 @@ class RelaxedSJD(JacobiWindowDecoder):
     * `add`: min(1, (p(x) + e) / q(x)) (GSD, Table 1). It also accepts tokens that p rules out.
     * `anneal`: min(1, w_i p(x) / q(x)) with w_i = max(1, k exp(-nu i)) for the window's draft i =
       0, 1, .. (Cool-SD, AAAI 2026, arXiv 2601.09212).
+    * `entropy`: min(1, p(x) / (s q(x))) with s = min(1, H(p) / nats + 0.05), where H is the entropy
+      in nats (entropy-aware acceptance, NeurIPS 2025, arXiv 2510.09012).
     * `typical`: Medusa's typical acceptance (Cai et al., ICML 2024, arXiv 2401.10774), which
-      ignores q. Accept x if p(x) > min(eps, delta exp(-H(p))), where H is the entropy in nats and
-      delta the square root of eps; on rejection sample from p.
+      ignores q. Accept x if p(x) > min(eps, delta exp(-H(p))), where delta is the square root of
+      eps; on rejection sample from p.
 
-    On rejection the first three resample from R(p, q). That is the best replacement, norm(max(p - q
+    On rejection all but typical resample from R(p, q). That is the best replacement, norm(max(p - q
     a, 0)), for every acceptance probability a that is nowhere below SJD's (Cool-SD). k = 1 and e =
     0 are SJD.
 
@@ -77,7 +87,7 @@ class RelaxedSJD(JacobiWindowDecoder):
         x = window.drafts
         if self.settings.relax == "typical":
             return self._verify_typical(state, window, p)
-        raised = self._raised(gather(p, x), state.offsets(len(x)))
+        raised = self._raised(gather(p, x), p, state.offsets(len(x)))
         acceptance = acceptance_probability(raised, gather(window.q, x))
         return speculate(state, window, p, acceptance)
 
@@ -98,20 +108,31 @@ class RelaxedSJD(JacobiWindowDecoder):
             accepted = exact(q) * (p > typical_threshold(p, self.settings.eps))
             return accepted + (1 - accepted.sum(-1, keepdim=True)) * exact(p)
         p, q = exact(p), exact(q)
-        raised = self._raised(p, i[:, None])
+        raised = self._raised(p, p, i[:, None])
         return committed_by_residual(p, q, acceptance_probability(raised, q))
 
-    def _raised(self, p: Tensor, i: Tensor) -> Tensor:
-        """Return what replaces p in p / q for drafts i of the window; i and p broadcast."""
+    def _raised(self, mass: Tensor, p: Tensor, i: Tensor) -> Tensor:
+        """Return what replaces the `mass` p(x) in p(x) / q(x) for drafts i of the window.
+
+        The mass is of one token of each row of p [R, V], or p itself; i has as many dimensions.
+        """
         s = self.settings
         if s.relax == "add":
-            return p + s.e
+            return mass + s.e
         if s.relax == "amplify":
-            return p * s.k
-        return p * (s.k * torch.exp(-NU * i)).clamp_min(1)
+            return mass * s.k
+        if s.relax == "entropy":
+            least = (entropy(p) / s.nats + LEAST).clamp_max(1)
+            return mass / least.view_as(i)
+        return mass * (s.k * torch.exp(-NU * i)).clamp_min(1)
+
+
+def entropy(p: Tensor) -> Tensor:
+    """Return the entropy in nats of distributions p [R, V], as [R, 1]."""
+    total: Tensor = torch.special.entr(p).sum(-1, keepdim=True)
+    return total
 
 
 def typical_threshold(p: Tensor, eps: float) -> Tensor:
     """Return min(eps, delta exp(-H)) of distributions p [L, V], as [L, 1]; delta is sqrt(eps)."""
-    entropy = torch.special.entr(p).sum(-1, keepdim=True)
-    return (math.sqrt(eps) * torch.exp(-entropy)).clamp_max(eps)
+    return (math.sqrt(eps) * torch.exp(-entropy(p))).clamp_max(eps)

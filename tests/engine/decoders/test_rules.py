@@ -47,8 +47,10 @@ def lossless(p: Sequence[float], q: Sequence[float], x: int, i: int, s: Settings
 
 
 def relaxed(p: Sequence[float], q: Sequence[float], x: int, i: int, s: Settings) -> tuple:
+    entropy = -sum(each * math.log(each) for each in p if each > 0)
+    if s.relax == "entropy":
+        return min(1.0, p[x] / (min(1.0, entropy / s.nats + 0.05) * q[x])), residual(p, q)
     if s.relax == "typical":
-        entropy = -sum(each * math.log(each) for each in p if each > 0)
         return float(p[x] > min(s.eps, math.sqrt(s.eps) * math.exp(-entropy))), list(p)
     factor = s.k if s.relax == "amplify" else max(1.0, s.k * math.exp(-0.7 * i))
     raised = p[x] + s.e if s.relax == "add" else factor * p[x]
@@ -85,6 +87,8 @@ CHANGED: list[tuple[type[WindowDecoder], dict[str, object], Rule]] = [
     (RelaxedSJD, {"relax": "amplify", "k": 2.0}, relaxed),
     (RelaxedSJD, {"relax": "add", "e": 0.1}, relaxed),
     (RelaxedSJD, {"relax": "anneal", "k": 4.0}, relaxed),
+    (RelaxedSJD, {"relax": "entropy"}, relaxed),
+    (RelaxedSJD, {"relax": "entropy", "nats": 1.0}, relaxed),
     (RelaxedSJD, {"relax": "typical"}, relaxed),
     (RelaxedSJD, {"relax": "typical", "eps": 0.5}, relaxed),
     (GSD, {"G": 2, "delta": 1.0, "d": 10.0}, grouped),

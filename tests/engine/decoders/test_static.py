@@ -37,7 +37,8 @@ KNOBS: dict[str, list[dict[str, object]]] = {
     "jacobi": [{"window": 6}],
     "scd": [{"window": n, "coupling": name} for n in (2, 6) for name in ("gumbel", "maximal")],
     "sjd-relaxed": [
-        {"window": 6, "relax": relax} for relax in ("amplify", "add", "anneal", "typical")
+        {"window": 6, "relax": relax}
+        for relax in ("amplify", "add", "anneal", "entropy", "typical")
     ],
     "gsd": [{"window": 6, "G": 3}, {"window": 9, "G": 14}],
     "lantern": [

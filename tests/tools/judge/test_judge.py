@@ -490,6 +490,7 @@ def shift_by_hand(case: Case) -> float:
 SHIFTED: list[tuple[type[WindowDecoder], dict[str, Any]]] = [
     (GSD, {"window": 3, "G": 4, "d": 10.0, "delta": 1.0, "fresh": "uniform"}),
     (RelaxedSJD, {"window": 3, "k": 2.0, "fresh": "uniform"}),
+    (RelaxedSJD, {"window": 3, "relax": "entropy", "fresh": "uniform"}),
     (RelaxedSJD, {"window": 3, "relax": "typical", "fresh": "uniform"}),
 ]
 
