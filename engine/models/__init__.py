@@ -28,7 +28,7 @@ FAMILIES = {
     "chameleon": "ChameleonModel",
 }
 Model = TypeVar("Model", bound=ImageModel)
-_DOWNLOAD = 0.8  # of the way; the rest is loading
+_DOWNLOAD = 0.8  # share of the progress that is the download; the rest is loading
 
 
 def load(
@@ -44,21 +44,21 @@ def load(
     torchscript: bool = False,
     previews: Path | None = None,
 ) -> ImageModel:
-    """Load a model by its name, from the hub or, for the embedded one, from the repository.
+    """Load a model by its name: the embedded one from the repository, any other from the hub.
 
     Args:
         name: the model's name.
         device: cpu, cuda, cuda:0 .. or auto.
         dtype: one of device.DTYPES; None for the device's default.
         progress: called with a report, from any thread.
-        folder: replaces the hub. It holds the model's files, in a folder for each part if the model
-            has several; or it maps each part to its folder.
+        folder: replaces the hub. It holds the model's files, or a subfolder for each part if the
+            model has several parts. It may also be a map from each part to its folder.
         random: use random weights at the model's true size; nothing is read or downloaded.
         drafter: add the EAGLE drafter of LANTERN's authors, which is for research only.
         graphs: capture steps as CUDA graphs on a CUDA device.
         torchscript: allow a model's TorchScript files, which run code of their own.
-        previews: the folder of preview decoders of public models; they are fitted at the first
-            start.
+        previews: the folder that keeps the preview decoders of public models; a model's decoder is
+            fitted when the model is first loaded.
 
     Raises:
         ValueError: the name is unknown.
@@ -114,9 +114,9 @@ def load(
 
 
 def prepared(model: Model, graphs: bool) -> Model:
-    """Give a model on a CUDA device static shapes, and return it.
+    """Give a model on a CUDA device static shapes, and return the model.
 
-    Without them attention's kernels are chosen and set up again for each new shape.
+    Without static shapes, PyTorch chooses and sets up attention's kernels again for each new shape.
     """
     if model.device.type == "cuda":
         model.static = True

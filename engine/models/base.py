@@ -1,4 +1,4 @@
-"""ImageModel: what a decoder needs of a model.
+"""ImageModel: the interface through which decoders use a model.
 
 Decoders know token ids and distributions. Prompts and pixels stay behind this interface.
 """
@@ -21,26 +21,27 @@ from engine.models.slots import Slot, Slots
 from engine.plan import anywhere, below, whole
 from engine.settings import Sampling
 
-MAX_ROWS = 96  # of a window
+MAX_ROWS = 96  # largest number of rows in a window
 
 
 class Context(Protocol):
     """Per-lane state: plan, KV cache and committed length.
 
-    Each model has its own class, which its other methods and its drafter take.
+    Each model defines its own context class. The model's methods and its drafter take an instance
+    of that class.
     """
 
     def attended(self, rows: int) -> Hashable:
-        """Return how much of the cache a pass over a window of `rows` rows reads.
+        """Return a key for how much of the cache a pass over a window of `rows` rows reads.
 
-        This is everything about the pass that is not on the device, besides the tokens.
+        A pass depends on this key, on its tokens, and otherwise only on tensors on the device.
         """
 
     def keep(self, rows: Sequence[int], frontier: int | None = None) -> None:
         """Make these rows of the last window permanent, root first, and discard the others.
 
-        All positions before `frontier` are committed now. By default these are the earlier ones and
-        one for each row.
+        All positions before `frontier` are committed now. By default these are the positions
+        committed before and one more for each row.
         """
 
     def close(self) -> None:
@@ -53,8 +54,8 @@ class Drafter(Protocol):
     def extend(self, ctx: Any, rows: Sequence[int], tokens: Tensor) -> Tensor:
         """Read what the target has just committed; return logits [V] of the first token to draft.
 
-        It reads the hidden states of the last window's `rows`, and the token `tokens[i]` to which
-        row i led. One drafter pass.
+        The drafter reads the target's hidden states of the last window's `rows`. `tokens[i]` is the
+        token committed after the i-th of these rows. This is one drafter pass.
         """
 
     def next(self, ctx: Any, token: Tensor) -> Tensor:
@@ -63,17 +64,18 @@ class Drafter(Protocol):
     def expand(self, ctx: Any, tokens: Tensor, parents: Tensor) -> Tensor:
         """Return logits [W, V] of the token after each of `tokens` [W] of a tree. One drafter pass.
 
-        The tokens are one level deeper than those of the last call. `parents` [W] are the tokens
-        that they follow, numbered in the order of the calls; 0 is the last committed token.
+        The tokens are one level deeper than those of the last call. `parents` [W] has the number of
+        the token that each one follows. Drafted tokens are numbered from 1 in the order of the
+        calls; 0 is the last committed token.
         """
 
 
 class ImageModel(ABC):
     """A model of image codes.
 
-    Its slots are the grid's codes row by row. Some models have forced tokens between them, which no
-    decoder samples: `forced_ids[n]` is the id forced at slot n, or -1. `sampling` are the model's
-    recommended settings.
+    Its slots are the grid's codes row by row. Some models have forced tokens between the codes,
+    which no decoder samples: `forced_ids[n]` is the id forced at slot n, or -1. `sampling` has the
+    model's recommended settings.
     """
 
     name: str
@@ -83,32 +85,32 @@ class ImageModel(ABC):
     device: torch.device
     forced_ids: Tensor
     sampling: Sampling
-    weights: str = ""  # what identifies its weights, where anything does
-    dtype: torch.dtype = torch.float32  # in which its layers compute
+    weights: str = ""  # identifies the weights; "" if nothing does
+    dtype: torch.dtype = torch.float32  # in which the layers compute
     drafter: Drafter | None = None
-    # Whether windows keep their width to the image's end and the cache is read in buckets, so that
-    # the operations of a step are those of the one before it: what a CUDA graph needs.
+    # Whether windows keep their width to the image's end and the cache is read in buckets. Every
+    # step then runs the same operations as the step before, as a CUDA graph requires.
     static: bool = False
-    # How the parts of a lane's steps are captured as graphs, where they are; needs static shapes.
+    # Captures the parts of a lane's steps as graphs; None without graphs. Needs static shapes.
     captures: Captures | None = None
-    # Whether decoding a picture takes seconds, as a public model's does on a CPU: a board then
-    # decodes those that are finished alone.
+    # Whether decoding a picture takes seconds, as with a public model on a CPU. A board then
+    # decodes only finished pictures.
     slow_pixels: bool = False
-    # Draws as `pixels` does, with its shapes: codes int [h, w] or [B, h, w] to uint8 pictures.
-    # Nearly as well and ten times as fast or more, for grids that are still being decoded.
+    # The preview decoder, for grids that are still being decoded. It takes and returns what
+    # `pixels` does, is at least ten times as fast, and draws nearly as well.
     preview: Callable[[np.ndarray], np.ndarray] | None = None
     fills_in: Fills = Fills.NOTHING
-    filler: ImageModel | None = None  # what fills in any cells, where this one does not itself
-    swatches: bytes | None = None  # of every code, once drawn: `visualize.pictures.swatches`
+    filler: ImageModel | None = None  # the model that fills in any cells, if this one cannot
+    swatches: bytes | None = None  # picture of all codes (`visualize.pictures.swatches`)
 
     @property
     def runtime(self) -> str:
-        """Name and version of the runtime of its layers; "" for PyTorch."""
+        """Name and version of the runtime of the model's layers; "" for PyTorch."""
         return ""
 
     @cached_property
     def slots(self) -> Slots:
-        """The places of its lanes."""
+        """The model's lane slots, which races share."""
         return Slots()
 
     @cached_property
@@ -117,7 +119,7 @@ class ImageModel(ABC):
         return whole(self.grid, self.forced_ids.tolist())
 
     def check_prompt(self, text: str) -> None:
-        """Raise SettingError for a prompt that the model cannot take, as `start` does."""
+        """Raise SettingError for a prompt that `start` would reject."""
         return
 
     @abstractmethod
@@ -131,13 +133,13 @@ class ImageModel(ABC):
     ) -> Context:
         """Tokenise the prompt and open an empty cache.
 
-        The first window prefills the prompt, and the tokens that the plan knows.
+        The first window prefills the prompt and the plan's known tokens.
 
         Args:
             prompt: the text.
             guidance: scale of classifier-free guidance.
-            guided_tokens: guide only positions before this one; 0 guides all. The logits of the
-                others are the conditional row's.
+            guided_tokens: guide only positions before this one; 0 guides all. Logits of unguided
+                positions are the conditional row's.
             plan: the order of the tokens; the whole picture's if None.
             slot: provides the cache, if given.
         """
@@ -148,50 +150,52 @@ class ImageModel(ABC):
     ) -> Tensor:
         """Run one forward pass over a window and return logits [L, V].
 
-        Row i's logits are those of its target: image codes only, float32 (float64 of a network in
-        float64), with guidance mixed in where the target is guided.
+        Row i's logits are those of its target position, over image codes only. They are float32, or
+        float64 for a network in float64. Guidance is mixed in where the target is guided.
 
         Args:
             ctx: the lane's context.
             tokens: ids on the device [L]: the root, then the drafts. The root is the last committed
-                token. In the first window it is the last known token or the prompt's last, whatever
-                id is given.
+                token. In the first window the root is the last known token or, without known
+                tokens, the prompt's last; the id given for it is ignored.
             parents: the row that each row follows; None for a chain. A row that is its own parent
-                is a root. A plan with several fronts has many roots; without `parents` all rows
-                are.
-            targets: the positions that rows ask for [L]; by default those after their own. With
-                several fronts a target of `length` is padding.
+                is a root. A plan with several fronts has many roots; without `parents` all rows are
+                roots.
+            targets: the position that each row asks for [L]; by default the one after the row's
+                own. With several fronts a target of `length` is padding.
         """
 
     @abstractmethod
     def pixels(self, tokens: np.ndarray) -> np.ndarray:
-        """Return pictures of codes: int [h, w] to uint8 [8h, 8w, 3], or batches of both.
+        """Return pictures uint8 [8h, 8w, 3] of codes int [h, w], or a batch of both.
 
-        The scale of 8 is the model's own.
+        The factor is 8 or 16, depending on the model.
         """
 
 
 def host_count(model: ImageModel, count: Tensor | int, most: int) -> int:
     """Return a count that a step may use on the host.
 
-    With static shapes it is `most`, the upper bound. Otherwise it is `count` itself, and a count on
-    the device [] is waited for.
+    With static shapes this is `most`, the upper bound. Otherwise it is `count` itself; if that is a
+    tensor [] on the device, the host waits for it.
     """
     return most if model.static else int(count)
 
 
 def host_rows(model: ImageModel, where: Tensor) -> Tensor | slice:
-    """Return the indices of the rows that are true in `where` (bool [R]), for use in a step.
+    """Return an index for the rows that are true in `where` (bool [R]), for use in a step.
 
-    With static shapes it is all rows. A `where` on a device is waited for.
+    With static shapes the index selects all rows. Otherwise the host waits for `where` if that is
+    on the device.
     """
     return slice(None) if model.static else where.nonzero()[:, 0]
 
 
 def planned(model: ImageModel, infilling: Infilling | None) -> tuple[ImageModel, Plan]:
-    """Return the model that draws a whole picture or fills in a part, and the plan.
+    """Return the model that draws a picture, and the picture's plan.
 
-    Raises SettingError where the model cannot fill in, or the infilling does not fit it.
+    Without an `infilling` the picture is drawn whole. Raises SettingError where the model cannot
+    fill in, or the infilling does not fit it.
     """
     if infilling is None:
         return model, model.plan

@@ -1,7 +1,7 @@
 """BodyModel: the adapter of any Llama-like transformers body.
 
-The body runs with a 4D mask, explicit position ids and our KV cache. A family's file has the rest:
-its prompt rows, embedding, head, forced tokens and pixels.
+The body runs with a 4D mask, explicit position ids and our KV cache. Each family's module adds its
+prompt rows, embedding, head, forced tokens and pixels.
 """
 
 from __future__ import annotations
@@ -24,28 +24,31 @@ from engine.models.onnx_body import Body, fastest_body
 from engine.models.slots import Slot
 from engine.models.supply.card import ModelCard
 
-BUCKET = 256  # slots: with static shapes, bodies attend to a multiple of so many
+BUCKET = 256  # with static shapes, bodies attend to a multiple of this number of slots
 
 
 class BodyModel(ImageModel):
     """An ImageModel over a body that transformers has loaded.
 
-    A LeanBody runs it, or ONNX Runtime where there are `graphs` of its layers.
+    `fastest_body` chooses what runs the body's layers.
     """
 
     body: PreTrainedModel
     dtype: torch.dtype
     fills_in = Fills.BELOW
-    inputs = 1  # of the body's sequence, in each row of a window
+    inputs = 1  # number of the body's inputs in each row of a window
     card: ModelCard | None = None  # of a public model at its true size
-    # Whole pictures that `pixels` decodes together, or smaller ones of as many cells; a card's
+    # How many whole pictures `pixels` decodes together; of smaller ones, as many cells. A card's
     # working memory is for one.
     together: int = 1
-    graphs: Path | None = None  # their folder; for prompts without padding alone
+    graphs: Path | None = None  # folder of the layers' graphs; prompts must have no padding
 
     @cached_property
     def lean(self) -> LeanBody:
-        """The lean body, built in the first `start`, because ZeroGPU has no device before that."""
+        """The lean body.
+
+        It is built in the first `start`, because ZeroGPU has no device before that.
+        """
         return LeanBody(self.body.layers, self.body.norm, self.body.rotary_emb)
 
     @cached_property
@@ -54,13 +57,16 @@ class BodyModel(ImageModel):
 
     @property
     def runtime(self) -> str:
-        """The runtime of its layers, "" for PyTorch; on a GPU it is known once they have run."""
+        """Name and version of the runtime of the layers; "" for PyTorch.
+
+        On a GPU it is "" until the layers have run.
+        """
         runs = "run_layers" in vars(self) or self.graphs
         return self.run_layers.runtime if runs else ""
 
     @abstractmethod
     def prompt(self, text: str, guided: bool) -> Prompt:
-        """Return the prompt's rows: conditional, and unconditional too if guided."""
+        """Return the prompt's rows: the conditional row and, if guided, the unconditional row."""
 
     @abstractmethod
     def embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
@@ -68,11 +74,11 @@ class BodyModel(ImageModel):
 
     @abstractmethod
     def head(self, hidden: Tensor) -> Tensor:
-        """Return logits over image codes [R, L, V] of states [R, L, D]."""
+        """Return logits [R, L, V] over image codes from hidden states [R, L, D]."""
 
     @abstractmethod
     def decode(self, codes: Tensor) -> Tensor:
-        """Return pixels [B, 3, H, W], about -1 .. 1, of codes [B, h, w] on the device."""
+        """Turn codes [B, h, w] on the device into pixels [B, 3, H, W], about -1 .. 1."""
 
     @torch.inference_mode()
     def pixels(self, tokens: np.ndarray) -> np.ndarray:
@@ -92,8 +98,8 @@ class BodyModel(ImageModel):
     ) -> Tensor:
         """Return a window's rows [L, D], or [R, L, D], for tokens [L] at slots [L].
 
-        The root's slot is -1 in the first window of a whole picture. `target_slots` [L]
-        are the slots that rows ask for, where a plan lets them ask ahead.
+        The root's slot is -1 in the first window of a whole picture. If the plan lets rows ask
+        ahead, `target_slots` [L] has the slot that each row asks for.
         """
         return self.embed(tokens, slots)
 
@@ -104,7 +110,7 @@ class BodyModel(ImageModel):
     def position_ids(self, places: Tensor, start: Tensor) -> Tensor:
         """Return position ids [R, T] of places [T] in rows that begin at `start` [R].
 
-        Places are the text's rows, then the slots. Padding is not counted.
+        Places number the text's rows, then the slots. Position ids do not count padding.
         """
         return (places - start[:, None]).clamp_min(0)
 
@@ -152,7 +158,7 @@ class BodyModel(ImageModel):
         embedded = self.embed_rows(ctx, tokens, slots, target_slots).expand(ctx.batch, -1, -1)
         places = slots + ctx.behind
         if not ctx.cache.base:
-            # The first window's root is the prompt's last token, whatever stands for it.
+            # The first window's root is the prompt's last token, whatever id is given for it.
             embedded = torch.cat([ctx.prompt.embeddings, embedded[:, 1:]], 1)
             places = torch.cat([ctx.cached[:before], places])
         mask, queries = ctx.mask(places, before, parents), None

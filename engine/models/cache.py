@@ -1,7 +1,7 @@
-"""The KV cache: preallocated, all layers in one tensor.
+"""The KV cache: preallocated, with all layers in one tensor.
 
 Bodies call one method, `update(k, v, layer)`. Rolling back and keeping a chain copy nothing.
-Keeping a tree's path moves the rows that are not in their place.
+Keeping a tree's path copies the rows that have to move.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from torch import Tensor
 class WindowCache:
     """Keys and values [layers, R, H, slots, D].
 
-    Slots 0 .. base - 1 are permanent; the window follows. `first` is the base on the device [], for
-    code whose shapes and numbers must not change from step to step.
+    Slots 0 .. base - 1 are permanent; the window follows. `first` is the base as a tensor [] on the
+    device, for code whose shapes and numbers must not change from step to step.
     """
 
     def __init__(
@@ -31,7 +31,10 @@ class WindowCache:
         device: torch.device,
         bucket: int = 1,
     ) -> None:
-        """Allocate it; bodies attend to a multiple of `bucket` slots, the last ones masked."""
+        """Allocate the cache.
+
+        Bodies attend to a multiple of `bucket` slots; the slots after the window are masked.
+        """
         self.kind = layers, heads, dim, dtype, device, bucket
         slots = -(-slots // bucket) * bucket
         k = torch.zeros(layers, rows, heads, slots, dim, dtype=dtype, device=device)
@@ -43,7 +46,7 @@ class WindowCache:
 
     @property
     def rows(self) -> int:
-        """R, at most the number it was made with."""
+        """Number of rows R for which memory is allocated."""
         return self._all[0].shape[1]
 
     @property
@@ -53,31 +56,35 @@ class WindowCache:
 
     @property
     def repeats(self) -> bool:
-        """True if passes with the shapes of the open window's pass occur again.
+        """True if later passes will have the shapes of the open window's pass.
 
-        All do except the one that reads the prompt, where slots are attended to in buckets.
+        With buckets this holds for all passes except the one that reads the prompt. Without buckets
+        it holds for none.
         """
         return self.bucket > 1 and self.base > 0
 
     @property
     def bytes(self) -> int:
-        """Memory on its device, in bytes."""
+        """Size on the device, in bytes."""
         return sum(part.nbytes for part in self._all)
 
     def reset(self, rows: int) -> None:
-        """Discard everything; from now on it has `rows` rows, at most the number it was made with.
+        """Discard all slots, and set the number of rows to `rows`, at most the number allocated.
 
-        Its memory keeps the old values, to which no row attends; they must be finite.
+        The memory keeps the old values, to which no row attends; they must be finite.
         """
         self._k, self._v = (part[:, :rows] for part in self._all)
         self._layers = list(zip(self._k.unbind(0), self._v.unbind(0), strict=True))
-        self._attended = self._layers  # up to `end`
+        self._attended = self._layers  # the first `end` slots
         self.window = self._slots[:0]  # slots of the window's rows
         self.end = 0  # how many slots bodies attend to
         self._set_base(0)
 
     def open(self, window: int) -> None:
-        """Reserve rows for the next forward pass to write. Raises IndexError when full."""
+        """Reserve `window` slots for the next forward pass to write.
+
+        Raises IndexError when the cache is full.
+        """
         if self.base + window > self.slots:
             raise IndexError(
                 f"the cache has {self.slots} slots; {self.base} are in use and {window} more were"
@@ -95,7 +102,10 @@ class WindowCache:
     def update(
         self, k: Tensor, v: Tensor, layer: int, *args: object, **kwargs: object
     ) -> tuple[Tensor, Tensor]:
-        """Write a layer's keys and values of the window [R, H, L, D]; return all [R, H, end, D]."""
+        """Write a layer's keys and values of the window [R, H, L, D].
+
+        Returns the layer's keys and values in all attended slots [R, H, end, D].
+        """
         keys, values = self._layers[layer]
         keys.index_copy_(2, self.window, k)
         values.index_copy_(2, self.window, v)
@@ -111,20 +121,20 @@ class WindowCache:
         Each row must come after the one before it, as on every path of a tree.
         """
         for i, row in enumerate(rows):
-            if row != i:  # a copy by numbers that the host knows: nothing waits for the device
+            if row != i:  # indices from the host: the copy does not wait for the device
                 to, source = self.base + i, self.base + row
                 self._k[:, :, :, to] = self._k[:, :, :, source]
                 self._v[:, :, :, to] = self._v[:, :, :, source]
         self._set_base(self.base + len(rows))
 
     def roll_back(self, base: int) -> None:
-        """Discard all but the first `base` slots. Raises IndexError where fewer are in use."""
+        """Discard all but the first `base` slots. Raises IndexError if fewer slots are in use."""
         if not 0 <= base <= self.base:
             raise IndexError(f"cannot go back to {base} slots: {self.base} are in use")
         self._set_base(base)
 
     def narrow(self) -> None:
-        """Read and write only the first of its R rows from the next window on."""
+        """From the next window on, read and write only the first of the R rows."""
         self._k, self._v = self._k[:, :1], self._v[:, :1]
         self._layers = list(zip(self._k.unbind(0), self._v.unbind(0), strict=True))
 
@@ -135,7 +145,7 @@ class WindowCache:
 
 def ancestors(parents: Sequence[int]) -> Tensor:
     """Return a tree's attention mask (bool [L, L]): row i attends to itself and its ancestors."""
-    seen = np.eye(len(parents), dtype=bool)  # a row of a tensor takes ten times as long
+    seen = np.eye(len(parents), dtype=bool)  # rows of a torch tensor take ten times as long
     for row, parent in enumerate(parents[1:], 1):
         seen[row] |= seen[parent]
     return torch.from_numpy(seen)

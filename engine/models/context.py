@@ -1,4 +1,4 @@
-"""A lane's state on a body: its prompt, its cache, and the slots of its rows."""
+"""A lane's state on a body: prompt, cache, and the slots of the window's rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from engine.models.slots import Slot
 class Prompt:
     """Prompt rows as embeddings [R, P, D], the conditional row first.
 
-    `start` is the length of each row's left padding. Raises ValueError for shapes that do not fit.
+    `start` is the length of each row's left padding. Raises ValueError where `embeddings` and
+    `start` do not fit each other.
     """
 
     embeddings: Tensor
@@ -39,10 +40,10 @@ class BodyContext:
 
     Attributes:
         hidden: the last window's hidden states [R, L, D].
-        batch: R; it is 1 without guidance and after the guided tokens.
+        batch: R, the number of guidance rows: 1 without guidance and after the guided tokens.
         prompt: the inputs of the text and of the known tokens.
-        text: number of the text's inputs.
-        inputs: number of inputs of a window's row.
+        text: number of inputs of the text.
+        inputs: number of inputs that each row of a window has.
     """
 
     def __init__(
@@ -60,47 +61,52 @@ class BodyContext:
         self.guidance, self.guided_tokens, self.inputs = guidance, guided_tokens, inputs
         device = prompt.embeddings.device
         self.batch, self.length = prompt.embeddings.shape[:2]
-        # `slots`: each position's, then the one that padding asks for, last the root's. `asking`:
-        # where the row stands that asks for each, one slot before.
+        # `slots` has the slot of each position, then the slot that padding asks for, then the
+        # root's. `asking` has where the row stands that asks for each: one slot before.
         slots = torch.tensor([*plan.slots, max(plan.slots) + 1, plan.root], device=device)
         self.slots = slot.place("slots", slots)
         self.asking = slot.place("asking", slots[:-1] - 1)
-        # And of what the cache holds, in its order, the place: the text's rows, then slots.
+        # `cached` has the place of each input in the cache: first the text's rows, then slots.
         known = (text + slot for slot, _ in plan.known for _ in range(inputs))
         places = [*range(text), *known]
         unused = [0] * (cache.slots - len(places))
         self.cached = slot.place("cached", torch.tensor([*places, *unused], device=device))
         self.start = slot.place("start", torch.tensor(prompt.start, device=device))
-        # How many rows the text has, and the prompt, as a captured graph reads them.
+        # Lengths of the text and of the prompt, as tensors that a captured graph can read.
         self.behind = slot.place("behind", torch.tensor(text, device=device))
         self.origin = slot.place("origin", torch.tensor(self.length, device=device))
-        # What padding adds to the attention mask of every row, [R, 1, 1, slots]. A drafter's trees
-        # reach further than the cache.
+        # The part of every row's attention mask that hides padding, [R, 1, 1, slots]. It is wider
+        # than the cache, because a drafter's trees reach further.
         slots = torch.arange(cache.slots + MAX_ROWS, device=device)
         padding = slots < self.start[:, None, None, None]
         self.least = torch.finfo(prompt.embeddings.dtype).min
         self.padding = slot.place("padding", padding.to(prompt.embeddings.dtype) * self.least)
-        # Where rows may ask ahead: what stands in the root's place in the first window, [R, 1, D].
+        # If rows may ask ahead: the first window's input in the root's place, [R, 1, D].
         self.root: Tensor | None = None
         self.hidden: Tensor | None = None
-        self.prompt_hidden: Tensor | None = None  # of the prompt but its last row, for a drafter
+        self.prompt_hidden: Tensor | None = None  # of all prompt rows but the last, for a drafter
         self.drafter_cache: WindowCache | None = None
-        # States that the drafter predicted [R, 1 + T, D]: after the last committed token and T
-        # drafts of a tree, of a chain after the newest draft alone. And which of the drafts each
-        # of a tree's rows attends to, bool [1 + T, T].
+        # States that the drafter predicted. In a tree [R, 1 + T, D]: after the last committed
+        # token and after each of T drafts. In a chain [R, 1, D]: after the newest draft alone.
+        # `branches` tells which drafts each row of a tree attends to, bool [1 + T, T].
         self.drafter_states: Tensor | None = None
         self.branches: Tensor | None = None
 
     @property
     def committed(self) -> int:
-        """Image positions in the cache, and the root's own, which the next window adds."""
+        """Number of image positions committed.
+
+        These are the positions in the cache and the root's, which enters the cache with the next
+        window.
+        """
         return max(0, self.cache.base - self.length + 1) // self.inputs
 
     @property
     def prompt_rows(self) -> int:
         """Number of prompt inputs before the root in the next window.
 
-        In the first window these are all but the last; later there are none.
+        In the first window these are all prompt inputs but the last; in later windows there are
+        none.
         """
         return 0 if self.cache.base else self.length - 1
 
@@ -108,24 +114,25 @@ class BodyContext:
         return self.batch, self.cache.reach(self.prompt_rows + self.inputs * rows)
 
     def positions(self, parents: Parents, length: int) -> Tensor:
-        """Return the position [L] of each row's own token, clamped to the image's last."""
+        """Return the position [L] of each row's own token, at most the image's last position."""
         depths, _ = shape(parents, length, self.padding)
         first = (self.cache.first + self.prompt_rows - self.origin) // self.inputs
         return (first + depths).clamp_max(self.plan.length - 1)
 
     def standing(self, parents: Parents, targets: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Return the slots [L] of rows that ask for positions [L].
+        """Return the slots [L] of rows that ask for positions `targets` [L].
 
-        Also returns the slots that they ask for, where these need not be the next ones, else None.
+        The second result is the slots [L] of those positions. It is None if each is the slot after
+        the row's.
         """
         return self.asking[targets], None
 
     def mask(self, places: Tensor, before: int, parents: Parents) -> Tensor | None:
-        """Return the additive mask [R, 1, T, end] of a window, or None where nothing is masked.
+        """Return a window's additive attention mask [R, 1, T, end]; None if it would hide nothing.
 
         Args:
             places: places of the window's inputs [T].
-            before: how many of them, at the start, are the prompt's.
+            before: number of prompt inputs at the start of the window.
             parents: the parents of the other inputs.
         """
         cache = self.cache
@@ -139,12 +146,12 @@ class BodyContext:
         if before:
             later = torch.ones(before, before, dtype=torch.bool, device=mask.device).triu(1)
             mask[:, :, :before, :before].masked_fill_(later, self.least)
-            # A padding row sees itself alone: a row that sees nothing would be a row of NaN.
+            # A padding row sees only itself, because a row that sees nothing becomes NaN.
             mask[:, :, :before, :before].diagonal(dim1=-2, dim2=-1).zero_()
         return mask
 
     def keep(self, rows: Sequence[int], frontier: int | None = None) -> None:
-        """Make rows permanent as `Context.keep` does, after the prompt's rows."""
+        """Make the prompt's rows and these rows permanent, as `Context.keep` does."""
         before, parts = self.prompt_rows, range(self.inputs)
         kept = (before + self.inputs * row + n for row in rows for n in parts)
         self._keep_inputs([*range(before), *kept])
@@ -158,8 +165,8 @@ class BodyContext:
     ) -> Tensor:
         """Apply guidance to logits [R, L, V] of rows that ask for sequence positions [L].
 
-        Returns [L, V]. `guidance` is one scale for each row [L, 1]; None is the lane's scale where
-        its position is guided.
+        Returns [L, V]. `guidance` has one scale for each row [L, 1]. If None, a row uses the lane's
+        scale if its position is guided, and no guidance otherwise.
         """
         mixed = guide(logits, self.guidance if guidance is None else guidance)
         if self.batch == 1 or not self.guided_tokens:
@@ -168,10 +175,10 @@ class BodyContext:
         return torch.where(guided, mixed, logits[0].to(mixed.dtype))
 
     def _advance(self, frontier: int) -> None:
-        """Drop the unconditional row where no position from `frontier` on is guided.
+        """Drop the unconditional row if no position from `frontier` on is guided.
 
-        Its part of the caches stays allocated until `close`, because freeing it would copy the
-        rest.
+        The row's part of the caches stays allocated until `close`, because freeing it would copy
+        the rest.
         """
         if self.batch == 1 or not 0 < self.guided_tokens <= frontier:
             return
@@ -190,7 +197,10 @@ class BodyContext:
 
 
 class AheadContext(BodyContext):
-    """The context of a plan whose rows may ask for any position: a row has its own token's slot."""
+    """The context of a plan whose rows may ask for any position.
+
+    A row stands in the slot of its own token.
+    """
 
     def standing(self, parents: Parents, targets: Tensor) -> tuple[Tensor, Tensor | None]:
         target_slots = self.slots[targets.clamp_max(self.plan.length - 1)]
@@ -200,8 +210,9 @@ class AheadContext(BodyContext):
 class FrontsContext(BodyContext):
     """The context of a plan with several fronts.
 
-    A row sees earlier slots, but only those of the window's drafts that it follows. `cached` also
-    has the places of the kept inputs, and `window` those of the last window's inputs.
+    A row sees earlier slots, but of the window's drafts only those that it follows. `cached` has
+    the places of the text's, the known tokens' and all kept inputs. `window` has the places of the
+    last window's inputs.
     """
 
     def __init__(self, *args: Any) -> None:
@@ -218,7 +229,7 @@ class FrontsContext(BodyContext):
             hidden = torch.zeros_like(seen[before:]).index_copy(1, cache.window[before:], others)
             seen[before:] &= ~hidden
         mask = torch.where(seen, self.padding[..., : cache.end], self.least)
-        # A padding row sees itself alone: a row that sees nothing would be a row of NaN.
+        # A padding row sees only itself, because a row that sees nothing becomes NaN.
         return torch.where(there == places[:, None], 0.0, mask).to(self.padding.dtype)
 
     def _keep_inputs(self, inputs: list[int]) -> None:
@@ -235,13 +246,13 @@ def context_kind(plan: Plan) -> type[BodyContext]:
 
 
 def shape(parents: Parents, length: int, like: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the depth below the root of a window's rows [L], and their additive mask [L, L].
+    """Return each row's depth below the root in a window [L], and the rows' additive mask [L, L].
 
-    Both are on the device of `like`, and the mask has its dtype.
+    Both are on the device of `like`, and the mask has the dtype of `like`.
     """
     if parents is not None:
         return _tree(parents, like.device, like.dtype)
-    # Behind a drafter's prompt there are more than in the longest window.
+    # A drafter that reads the prompt has longer windows than MAX_ROWS.
     depths, mask = _chain(max(length, 2 * MAX_ROWS), like.device, like.dtype)
     return depths[:length], mask[:length, :length]
 
@@ -252,7 +263,7 @@ def _chain(length: int, device: torch.device, dtype: torch.dtype) -> tuple[Tenso
     return depths, additive_mask(depths <= depths[:, None], dtype)
 
 
-# A graph that is captured finds its tree on the device.
+# Cached, so that the capture of a graph finds its tree on the device.
 @functools.lru_cache(maxsize=256)
 def _tree(
     parents: tuple[int, ...], device: torch.device, dtype: torch.dtype
@@ -263,21 +274,22 @@ def _tree(
 
 @functools.lru_cache(maxsize=256)
 def _others(parents: tuple[int, ...], device: torch.device) -> Tensor:
-    """Return which rows of a window are drafts that a row does not follow (bool [L, L])."""
+    """Return for each row of a window the drafts that it does not follow (bool [L, L])."""
     drafts = torch.tensor([row != parent for row, parent in enumerate(parents)])
     return (drafts & ~ancestors(parents)).to(device)
 
 
 def additive_mask(seen: Tensor, dtype: torch.dtype) -> Tensor:
-    """Return the mask to add to attention scores, given which slots a row sees (bool)."""
+    """Return the mask to add to attention scores; `seen` (bool) tells which slots a row sees."""
     return torch.zeros_like(seen, dtype=dtype).masked_fill_(~seen, torch.finfo(dtype).min)
 
 
 def guide(logits: Tensor, guidance: float | Tensor) -> Tensor:
     """Apply classifier-free guidance, u + s (c - u), to raw logits [R, L, V].
 
-    The conditional row comes first. Returns [L, V] in float32, or in float64 for a network in
-    float64. s is one number, or one for each row [L, 1].
+    c is the conditional row, which comes first, and u the unconditional row. s is one number, or
+    one for each row of the window [L, 1]. Returns [L, V] in float32, or in float64 for a network in
+    float64.
     """
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
     return logits[0] if len(logits) == 1 else logits[1] + guidance * (logits[0] - logits[1])

@@ -1,12 +1,13 @@
 """Distils a preview decoder from a model's own VQ decoder.
 
-This file has the loss, the initial table, and a fit with a bounded number of steps, kept in a file,
-for models that ship without a preview decoder.
+This file has the loss and the initial table. It also fits the decoders of models that ship without
+one, in a bounded number of steps, and keeps the results in files.
 
-Public models are fitted on random grids, because no pictures come with them. The embedded model's
-decoder, fitted on such grids, is 23.3 dB from its VQ decoder on the recorded races' pictures, and
-21.5 dB after the shorter fit of a CPU. The weights trained on scenes reach 26.6 dB, and one colour
-a code 18.5 dB (`python -m train.preview --figures`). No public model's decoder has been measured.
+Public models are fitted on random grids, because no pictures come with them. How well this works
+has been measured on the embedded model alone, on the recorded races' pictures (`python -m
+train.preview --figures`). A decoder fitted on random grids has a PSNR of 23.3 dB to the VQ decoder,
+or 21.5 dB after a CPU's shorter fit. The shipped weights, trained on scenes, reach 26.6 dB, and one
+colour per code 18.5 dB.
 """
 
 from __future__ import annotations
@@ -30,11 +31,12 @@ from engine.models.preview import WIDTH, PreviewDecoder
 from engine.models.supply.card import ModelError
 from engine.models.supply.progress import Phase, Progress, Report
 
-VERSION = 1  # of the network and of how it is fitted: others' files are not read
+VERSION = 1  # of the network and of the fit; files of other versions are not read
 RATE, WARMUP = 3e-3, 50  # Adam's peak learning rate, and the steps until it
-DRAWING = 0.5  # of the way: what the VQ decoder draws, before the steps
-SHRINK = 4.0  # occurrences that the codebook's prediction of a code's patch counts for
-# of random grids: how many codes are near one, itself among them; the largest share of stray ones
+DRAWING = 0.5  # share of the progress until the VQ decoder has drawn; then come the steps
+SHRINK = 4.0  # weight of a patch's prediction, in occurrences of its code
+# In random grids: how many codes count as near a code, itself included, and the largest share of
+# cells with any code.
 NEAR, STRAY = 17, 0.2
 
 log = logging.getLogger(__name__)
@@ -42,7 +44,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """The size of a fit: `grids` of at most `side` x `side` tokens, and `steps` over them."""
+    """The size of a fit: `steps` over `grids` grids of at most `side` x `side` tokens."""
 
     grids: int
     side: int
@@ -50,31 +52,31 @@ class Fit:
 
 
 WHOLE = Fit(256, 24, 600)
-# Where the VQ decoder takes seconds a picture, and all it draws takes a minute: as many tokens as
-# two dozen pictures of 16 x 16.
+# For a VQ decoder that takes seconds per picture. Drawing takes about a minute: the grids have as
+# many tokens as two dozen pictures of 16 x 16.
 SHORT = Fit(96, 8, 300)
 
 
 def as_pixels(pictures: Tensor) -> Tensor:
-    """Return pictures uint8 [B, H, W, 3] as pixels [B, 3, H, W] in -1 .. 1."""
+    """Convert pictures uint8 [B, H, W, 3] to pixels [B, 3, H, W] in -1 .. 1."""
     return pictures.movedim(-1, 1).float() / 127.5 - 1
 
 
 def loss(network: PreviewDecoder, codes: Tensor, pictures: Tensor, known: Tensor) -> Tensor:
     """Return the mean squared error over the known cells (bool [B, h, w]) of grids [B, h, w].
 
-    `pictures` are the VQ decoder's pictures of the grids, uint8 [B, H, W, 3].
+    `pictures` has the VQ decoder's picture of each grid, uint8 [B, H, W, 3].
     """
     errors = (network(codes) - as_pixels(pictures)).square().mean(1)
-    errors = F.avg_pool2d(errors, network.scale)  # of each cell
+    errors = F.avg_pool2d(errors, network.scale)  # one mean per cell
     return (errors * known).sum() / known.sum()
 
 
 def half_made(codes: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Return grids [B, h, w] whose first `count` codes alone are known, and their known cells.
+    """Return grids [B, h, w] of which only the first `count` codes are known, and the known cells.
 
-    They are filled as a canvas is for drawing: an unknown cell repeats the one above it, or in the
-    first row the one before it. `count` is at least 1. The known cells are bool [B, h, w].
+    The unknown cells are filled as on a canvas for drawing: each repeats the cell above it, or in
+    the first row the cell before it. `count` is at least 1. The known cells are bool [B, h, w].
     """
     rows, columns = codes.shape[1:]
     cells = torch.arange(rows * columns, device=codes.device)
@@ -86,9 +88,9 @@ def half_made(codes: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 
 def canvases(grids: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Return grids [N, h, w] to distil from, and their known cells (bool [N, h, w]).
+    """Return grids [N, h, w] to distil from, and the grids' known cells (bool [N, h, w]).
 
-    Every other grid is half-made, as a race shows it.
+    Every other grid is half-made, like the grids that a race shows.
     """
     codes, known, cells = grids.clone(), torch.ones_like(grids, dtype=torch.bool), grids[0].numel()
     for i in range(1, len(grids), 2):
@@ -101,10 +103,11 @@ def canvases(grids: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]
 def start(network: PreviewDecoder, codebook: Tensor, codes: Tensor, pictures: Tensor) -> None:
     """Initialise a network with the best table of patches.
 
-    The patches are fitted by least squares to the VQ decoder's pictures, uint8 [N, H, W, 3], of
-    grids [N, h, w]. A code's patch is the mean of its own pixels, shrunk towards the prediction of
-    a linear map of its vector in the codebook [V, D]; a code that no grid has gets the prediction
-    alone. Its features are the patch's principal components.
+    `pictures`, uint8 [N, H, W, 3], are the VQ decoder's pictures of the grids `codes` [N, h, w].
+    Each code's patch is fitted to them by least squares. It is the mean of the code's own pixels,
+    shrunk towards a prediction: a linear map of the code's vector in the codebook [V, D]. A code
+    that occurs in no grid gets the prediction alone. A code's features are its patch's principal
+    components.
     """
     vectors = F.pad(codebook.float(), (0, 1), value=1.0)
     size = network.patches.embedding_dim
@@ -123,7 +126,7 @@ def start(network: PreviewDecoder, codebook: Tensor, codes: Tensor, pictures: Te
     network.patches.weight.copy_(patches)
     network.head.load_state_dict({"weight": torch.zeros_like(network.head.weight), "bias": mean})
     left, values, _ = torch.linalg.svd(patches, full_matrices=False)
-    # Between components of equal size, whose small ones are noise, and of their own size.
+    # A compromise between components of equal scale, whose small ones are noise, and of true scale.
     components = (left * values.sqrt())[:, :WIDTH]
     network.features.weight.mul_(0.1)
     network.features.weight[:, : components.shape[1]] = components / components.std()
@@ -140,9 +143,9 @@ def fit(
 ) -> PreviewDecoder:
     """Return a preview decoder distilled from `pixels` on grids [N, h, w], half of them half-made.
 
-    It takes `steps` of Adam from `start`, on the device of the codebook [V, D]. `pixels` turns
-    codes int [B, h, w] into uint8 [B, H, W, 3], as `ImageModel.pixels` does. `report` gets the
-    fraction that is done.
+    The fit begins with `start` and takes `steps` of Adam, on the device of the codebook [V, D].
+    `pixels` turns codes int [B, h, w] into uint8 [B, H, W, 3], as `ImageModel.pixels` does.
+    `report` gets the fraction that is done.
     """
     device, generator = codebook.device, torch.Generator().manual_seed(0)
     codes, known = (some.to(device) for some in canvases(grids, generator))
@@ -170,8 +173,8 @@ def fit(
 def random_grids(model: ImageModel, size: Fit, generator: torch.Generator) -> Tensor:
     """Return random grids int [N, h, w] that are smooth in places, as pictures are.
 
-    The cells nearest to each of 1 to 256 random points share a random code. Some of them are
-    replaced by codes near it in the codebook, and some by any code.
+    Each grid has 1 to 256 random points with a random code each. A cell gets the nearest point's
+    code. Some cells are then replaced by a code near theirs in the codebook, and some by any code.
     """
     rows, columns = (min(side, size.side) for side in model.grid)
     codes, cells = model.vocab_size, rows * columns
@@ -196,7 +199,7 @@ def random_grids(model: ImageModel, size: Fit, generator: torch.Generator) -> Te
 def fit_random(
     model: ImageModel, size: Fit, report: Report = lambda progress: None
 ) -> PreviewDecoder:
-    """Return a preview decoder fitted on random grids, for a model without pictures at hand."""
+    """Return a preview decoder fitted on random grids, for a model that comes without pictures."""
     report(Progress(Phase.FITTING, 0.0))
     return fit(
         model.pixels,
@@ -210,11 +213,11 @@ def fit_random(
 def fitted(
     model: ImageModel, folder: Path, report: Report = lambda progress: None
 ) -> PreviewDecoder | None:
-    """Return `fit_random`, or what an earlier start kept of it in `folder`.
+    """Return the decoder of `fit_random`, read from `folder` if an earlier start wrote it there.
 
     The file is named by the model's weights and codebook. A file that cannot be read, or that
-    belongs to another model, is replaced; a file that cannot be written is done without. Returns
-    None where there is not enough memory.
+    belongs to another model, is replaced. If the file cannot be written, a warning is logged.
+    Returns None if there is not enough memory.
     """
     codebook = model.codebook.float()
     size = SHORT if model.slow_pixels else WHOLE
@@ -241,7 +244,7 @@ def fitted(
 
 
 def _kept(file: Path, identity: str, device: torch.device) -> PreviewDecoder | None:
-    """Return a file's decoder, or None where it is missing, damaged or another model's."""
+    """Return a file's decoder; None if the file is missing, damaged or another model's."""
     try:
         with safe_open(file, "pt") as opened:
             if (opened.metadata() or {}).get("identity") != identity:

@@ -21,24 +21,25 @@ from engine.models.context import BodyContext, additive_mask, shape
 from engine.models.lean import LeanBody
 from engine.models.onnx_body import Body, fastest_body
 
-MAX_TREE = 160  # drafts, read in one step
+MAX_TREE = 160  # largest number of drafts that are read in one step
 
 
 class EagleDrafter(Drafter):
     """A drafter that predicts the target's hidden states.
 
     A row concatenates a token's embedding with the target's hidden state one slot before, and
-    predicts the hidden state at its own slot. The target's head turns that into logits of the next
-    token. When it drafts ahead, its predictions replace the target's hidden states.
+    predicts the hidden state at its own slot. The target's head turns the predicted state into
+    logits of the next token. When the drafter drafts ahead, its predictions replace the target's
+    hidden states.
 
-    Its cache keeps committed tokens only, after the prompt where a subclass reads it. The next step
-    overwrites the rows of drafts.
+    Between steps, the drafter's cache keeps committed tokens only. They follow the prompt if a
+    subclass reads it. The next step overwrites the rows of drafts.
     """
 
     def __init__(
         self, network: PreTrainedModel, model: BodyModel, graphs: Path | None = None
     ) -> None:
-        """Wrap a network; `graphs` is the folder of its layer's graphs, as BodyModel's."""
+        """Wrap a network of the drafter's layer; `graphs` is the folder of the layer's graphs."""
         self.network, self.model, self.graphs = network, model, graphs
 
     @cached_property
@@ -95,16 +96,19 @@ class EagleDrafter(Drafter):
         return self._logits(ctx, predicted, slots)
 
     def _logits(self, ctx: BodyContext, predicted: Tensor, slots: Tensor) -> Tensor:
-        """Return logits [L, V] after rows at slots [L], from their predicted states [R, L, D]."""
+        """Return logits [L, V] of the token after each row, from predicted states [R, L, D].
+
+        The rows are at slots [L].
+        """
         targets = slots + (1 - self._prompt_rows(ctx))
         return ctx.guide(self.model.head(predicted), targets)
 
     def _prompt_rows(self, ctx: BodyContext) -> int:
-        """Return how many rows of its cache are the prompt's."""
+        """Return the number of the prompt's rows in the drafter's cache."""
         return 0
 
     def _with_prompt(self, ctx: BodyContext, inputs: Tensor) -> Tensor:
-        """Return the first rows [R, L, 2D], after the prompt's where it reads one."""
+        """Return the first rows [R, L, 2D], after the prompt's if the drafter reads a prompt."""
         return inputs
 
     def _embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
@@ -127,7 +131,7 @@ class EagleDrafter(Drafter):
     def _inputs(self, ctx: BodyContext, tokens: Tensor, slots: Tensor, hidden: Tensor) -> Tensor:
         """Return rows [R, L, 2D] of tokens [L] at slots [L] of the cache.
 
-        `hidden` [R, L, D] are the states one slot before each.
+        `hidden` [R, L, D] has the state one slot before each token.
         """
         embedded = self._embed(tokens, slots - self._prompt_rows(ctx))
         return torch.cat([embedded.expand(len(hidden), -1, -1), hidden], -1)
@@ -135,9 +139,9 @@ class EagleDrafter(Drafter):
     def _read(
         self, ctx: BodyContext, inputs: Tensor, slots: Tensor, newest: Tensor | None
     ) -> Tensor:
-        """Return predicted states [R, L, D] of rows at slots [L], which the cache's window keeps.
+        """Run the rows at slots [L] and return their predicted states [R, L, D].
 
-        `newest` is as in `_mask`.
+        The rows become permanent in the cache. `newest` is as in `_mask`.
         """
         cache = self._cache(ctx)
         positions = self.model.position_ids(
@@ -154,9 +158,9 @@ class EagleDrafter(Drafter):
         return self.run_layers(inputs, mask, position_ids, cache)
 
     def _mask(self, ctx: BodyContext, cache: WindowCache, newest: Tensor | None) -> Tensor | None:
-        """Return the additive mask [R, 1, L, S] of L rows, or None where they see everything.
+        """Return the additive mask [R, 1, L, S] of L rows, or None if every row sees every slot.
 
-        `newest` [L, N] masks the newest slots; all earlier slots are seen.
+        `newest` [L, N] is the mask of the last N slots; all earlier slots are seen.
         """
         if newest is None:
             return None

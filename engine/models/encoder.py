@@ -1,9 +1,9 @@
-"""The codes of a visitor's own picture, by the encoder of a model's image tokenizer.
+"""Encodes a visitor's own picture, with the encoder of a model's image tokenizer.
 
-No race needs an encoder, so no model keeps one. It is read from the model's files when a picture is
-given, on the CPU, and freed again; a picture takes seconds. Emu3's encoder is a video's: it takes
-every picture four times, minutes and much memory, and is left out. So is SimpleAR's, another
-TorchScript file.
+Races need no encoder, so no model keeps one. When a picture is given, the encoder is read from the
+model's files on the CPU, and freed again; a picture takes seconds. Two models have no encoder here.
+Emu3's is made for video: it takes every picture four times, which needs minutes and much memory.
+SimpleAR's is another TorchScript file.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from engine.models.families.llamagen_weights import vq_key
 from engine.models.supply.card import WEIGHTS, ModelCard
 from engine.models.supply.weights import fill, read_weights
 
-# Reads an encoder from the folders of a model's parts: pixels [B, 3, H, W] in -1 .. 1 to codes
-# [B, h, w].
+# Reads an encoder from the folders of a model's parts. The encoder turns pixels [B, 3, H, W] in
+# -1 .. 1 into codes [B, h, w].
 Reader = Callable[[ModelCard, Mapping[str, Path]], Callable[[Tensor], Tensor]]
 
 
@@ -33,15 +33,15 @@ Reader = Callable[[ModelCard, Mapping[str, Path]], Callable[[Tensor], Tensor]]
 def encode(card: ModelCard, folders: Mapping[str, Path], picture: np.ndarray) -> list[int]:
     """Return the codes of a picture, row by row.
 
-    `picture` is uint8 [H, W, 3] of `size(card)`. `folders` has the parts that `parts(card)` names.
-    Raises ModelError where their files are missing or do not fit.
+    `picture` is uint8 [H, W, 3] and has the size that `size(card)` gives. `folders` has the parts
+    that `parts(card)` names. Raises ModelError where their files are missing or do not fit.
     """
     pixels = torch.from_numpy(picture).movedim(-1, 0)[None] / 127.5 - 1
     return _READERS[card.family](card, folders)(pixels).flatten().tolist()
 
 
 def parts(card: ModelCard) -> tuple[str, ...] | None:
-    """Return the parts of a model from which its encoder is read; None if it has none here."""
+    """Return the parts from which a model's encoder is read; None if it has no encoder here."""
     return _PARTS.get(card.family)
 
 
@@ -69,9 +69,10 @@ def _llamagen(card: ModelCard, folders: Mapping[str, Path]) -> Callable[[Tensor]
 
 
 def _normalised(config: JanusVQVAEConfig, state: dict[str, Tensor]) -> Callable[[Tensor], Tensor]:
-    """Return the encoder of Janus and LlamaGen, which takes the code nearest in direction.
+    """Return the encoder of Janus or LlamaGen, which takes the code nearest in direction.
 
-    JanusVQVAE.encode compares vectors of any length, unlike the published code and its own decoder.
+    JanusVQVAE.encode does not normalise the vectors before it compares them. The published code and
+    JanusVQVAE's own decoder do.
     """
     with torch.device("meta"):
         vq = JanusVQVAE(config)

@@ -1,6 +1,6 @@
 """A LeanBody's layers on a CUDA device, with the kernels of `engine.kernels`.
 
-A layer takes four matrix products of PyTorch and six other launches, instead of some seventeen.
+A layer takes four of PyTorch's matrix products and six other launches, instead of some seventeen.
 """
 
 from __future__ import annotations
@@ -13,15 +13,18 @@ from engine import kernels
 from engine.models.cache import WindowCache
 from engine.models.lean import LeanBody, Projection, attention_kernels
 
-_TRIED = 1, 16, 48  # rows of a window that are compared
-_MOST_OFF = 0.15  # of the largest number of a state: rounding in bfloat16 stays below
+_TRIED = 1, 16, 48  # numbers of rows in the windows that are compared
+_MOST_OFF = 0.15  # largest error, as a share of the largest number; bfloat16 rounding stays below
 
 
 class FusedBody:
-    """The layers of a LeanBody with norms before attention and MLP, and none in its heads."""
+    """The layers of a LeanBody that has norms before attention and MLP, and none in its heads."""
 
     def __init__(self, lean: LeanBody) -> None:
-        """Raise ValueError for a body that the kernels do not support, or whose states differ."""
+        """Wrap a lean body, and compare the states that both compute.
+
+        Raises ValueError where the kernels do not support the body, or the states differ.
+        """
         self._lean, self.runtime = lean, f"Triton {kernels.VERSION}"
         if lean.norm_after or any(layer.head_norm is not None for layer in lean.layers):
             raise ValueError("its norms stand where the fused kernels have none")
@@ -68,13 +71,13 @@ class FusedBody:
         return kernels.normed(x, lean.norm, lean.eps).view(rows, length, width)
 
     def _projected(self, x: Tensor, projection: Projection, norm: Tensor) -> Tensor:
-        """Return the projection of the normed rows x."""
+        """Return the projection of the rows `x` after their norm."""
         inner = kernels.normed(x, norm, self._lean.eps)
         return F.linear(inner, projection.weight, projection.bias)
 
     @torch.inference_mode()
     def _compare(self) -> None:
-        """Raise ValueError where the states of random inputs differ from the lean body's."""
+        """Raise ValueError if random inputs give other states here than in the lean body."""
         lean = self._lean
         device, dtype, width = lean.norm.device, lean.norm.dtype, len(lean.norm)
         some = torch.Generator(device).manual_seed(0)

@@ -1,9 +1,9 @@
 """The decoder layers of a Llama-like body as one function with few operations.
 
-transformers loads the weights and stays the reference. In its modules a window of few rows costs as
-much between the operations as in them. Here queries, keys and values are one matrix product and
-gate and up another, a projection adds itself to the residual stream, and what is the same in every
-layer is computed once a pass.
+transformers loads the weights and stays the reference. In its modules, a window of few rows spends
+as much time between operations as in them. Here one matrix product gives queries, keys and values,
+and another gives gate and up. A projection adds its result to the residual stream, and what all
+layers share is computed once a pass.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Cache(Protocol):
         """True if passes of the same shapes come again."""
 
     def update(self, k: Tensor, v: Tensor, layer: int) -> tuple[Tensor, Tensor]:
-        """Write a layer's keys and values [R, H, T, d]; return those of all S slots."""
+        """Write a layer's keys and values [R, H, T, d]; return the layer's in all S slots."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Projection:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One layer's weights, all in the storage of the module's own parameters.
+    """One layer's weights; the module's own parameters are views of them.
 
     `head_norm` is Chameleon's norm of queries and keys: scale and shift [H + Hk, d].
     """
@@ -55,11 +55,12 @@ class Layer:
 class LeanBody:
     """Decoder layers of transformers' Llama, Qwen2, Emu3 or Chameleon, and the final norm.
 
-    The modules' parameters become views of the fused weights: no weight is stored twice, and the
-    modules stay usable where they are. Moving or casting them afterwards would separate the two.
+    The modules' parameters become views of the fused weights. So no weight is stored twice, and the
+    modules stay usable. Moving or casting the modules afterwards would separate their parameters
+    from the fused weights.
     """
 
-    runtime = ""  # PyTorch
+    runtime = ""  # stands for PyTorch
 
     @torch.inference_mode(False)
     @torch.no_grad()
@@ -72,7 +73,7 @@ class LeanBody:
             layers: the decoder layers.
             norm: the final norm.
             rotary: `rotary(x, position_ids)` returns cosines and sines [R, T, d] in the dtype of x.
-            join: a linear module for inputs of another width, as a drafter has.
+            join: a linear module that maps wider inputs to the width D, as in a drafter.
 
         Raises:
             ValueError: an activation is not SiLU.
@@ -81,7 +82,7 @@ class LeanBody:
         attention = modules[0].self_attn
         if attention.config.hidden_act != "silu":
             raise ValueError(f"the activation is {attention.config.hidden_act}, not silu")
-        # Chameleon's "swin norm" is behind attention and MLP instead of before them.
+        # Chameleon's "swin norm" comes after attention and MLP instead of before them.
         self.norm_after = bool(getattr(attention.config, "swin_norm", False))
         self.head_dim = attention.head_dim
         self.heads = attention.q_proj.out_features // self.head_dim
@@ -95,7 +96,7 @@ class LeanBody:
         for module in modules:
             self.layers.append(_layer(module))
             if self.norm.is_cuda:
-                torch.cuda.empty_cache()  # the separate matrices, whose blocks no fused one fits
+                torch.cuda.empty_cache()  # no fused matrix fits into the separate ones' blocks
         self.join = None if join is None else _projection(join)
 
     @torch.no_grad()  # works in place on views
@@ -110,7 +111,7 @@ class LeanBody:
         """Return hidden states [R, T, D] after the final norm.
 
         Args:
-            inputs: embeddings [R, T, D], or what `join` turns into them.
+            inputs: embeddings [R, T, D], or the inputs of `join`.
             mask: added to the attention scores [R, 1, T, S]; None hides nothing.
             position_ids: [R, T].
             cache: the keys and values.
@@ -157,7 +158,10 @@ class LeanBody:
         return self._normed(x, self.norm).view(rows, length, width)
 
     def stream(self, inputs: Tensor) -> Tensor:
-        """Return the residual stream [R T, D] that inputs [R, T, ..] begin; it grows in place."""
+        """Return the residual stream [R T, D] at its start, from inputs [R, T, ..].
+
+        The layers add to it in place.
+        """
         width = len(self.norm)
         if self.join is None:
             return inputs.reshape(-1, width).clone()
@@ -174,7 +178,7 @@ class LeanBody:
             self.add(x, inner, projection)
 
     def add(self, x: Tensor, inner: Tensor, projection: Projection) -> None:
-        """Add as `_add` does, where norms come before."""
+        """Add a projection of `inner` to the residual stream `x`, without a norm after it."""
         x.addmm_(inner, projection.weight.t())
         if projection.bias is not None:
             x += projection.bias
@@ -183,9 +187,9 @@ class LeanBody:
 def attention_kernels(inputs: Tensor, cache: Cache) -> AbstractContextManager[None]:
     """Choose attention's kernels.
 
-    On a GPU PyTorch prefers cuDNN's, which are the fastest but take 80 ms to set up for new shapes.
-    Others are as good for shapes that do not come again. The choice belongs to the process, so a
-    pass on another thread may get the other one.
+    On a GPU PyTorch prefers cuDNN's kernels, which are the fastest but take 80 ms to set up for new
+    shapes. For shapes that do not come again, other kernels are as good. The choice belongs to the
+    process, so a pass on another thread may get the wrong kernels.
     """
     if inputs.is_cuda and not cache.repeats:
         return sdpa_kernel(

@@ -17,8 +17,8 @@ def teacher_forced(
 ) -> Tensor:
     """Return logits [length, V] of each position of a plan, given the tokens before it.
 
-    They are as `ImageModel.forward` returns them, with the guidance of `sampling`. `tokens`
-    [length] are on the device.
+    The logits are those of `ImageModel.forward`, with the guidance of `sampling`. `tokens` [length]
+    are on the device.
     """
     return torch.cat(list(windows(model, plan, prompt, sampling, tokens)))
 
@@ -27,8 +27,11 @@ def teacher_forced(
 def windows(
     model: ImageModel, plan: Plan, prompt: str, sampling: Sampling, tokens: Tensor
 ) -> Iterator[Tensor]:
-    """Yield the same logits window by window, because those of a large picture take a gigabyte."""
-    fed = torch.cat([tokens[:1], tokens[:-1]])  # whatever stands for the first root
+    """Yield the logits of `teacher_forced` window by window.
+
+    All logits of a large picture would take a gigabyte.
+    """
+    fed = torch.cat([tokens[:1], tokens[:-1]])  # the first root's id is ignored
     slot = model.slots.take()
     try:
         ctx = model.start(prompt, sampling.guidance, sampling.guided_tokens, plan, slot)
@@ -37,7 +40,7 @@ def windows(
             ctx.keep(range(len(window)))
         ctx.close()
     except Exception:
-        slot.clear()  # as a lane that fails
+        slot.clear()  # as after a lane that failed
         raise
     finally:
         model.slots.release(slot)

@@ -10,15 +10,15 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from engine.numerics.ranking import rank_keys, ranked_index
 
-CODES_AT_ONCE = 256  # codes whose distances to all others are held at once
-# By codebook: the widest that was computed.
+CODES_AT_ONCE = 256  # codes whose distances to all others are in memory at once
+# The widest table computed so far for each codebook.
 _tables: MutableMapping[Tensor, Tensor] = WeakTensorKeyDictionary()
 
 
 def neighbours(codebook: Tensor, k: int) -> Tensor:
-    """Return `nearest_codes` of every code, int32 [V, k - 1].
+    """Return `nearest_codes` of every code of a codebook [V, D], int32 [V, k - 1].
 
-    It is computed once for a codebook [V, D].
+    The result is kept for the next call with the same codebook.
     """
     table = _tables.get(codebook)
     if table is None or table.shape[1] < k - 1:
@@ -30,12 +30,12 @@ def neighbours(codebook: Tensor, k: int) -> Tensor:
 
 
 def nearest_codes(codebook: Tensor, x: Tensor, k: int) -> Tensor:
-    """Return the k - 1 codes nearest to each of x [H], without x, nearest first [H, k - 1].
+    """Return for each code in x [H] the k - 1 nearest other codes [H, k - 1], nearest first.
 
     k is at most V.
     """
-    # Without matrix products, whose rounding, and with it the order of near ties, depends on how
-    # many codes are computed together.
+    # No matrix products: their rounding depends on how many codes are computed together, and would
+    # change the order of near ties.
     distance = torch.cdist(codebook[x], codebook, compute_mode="donot_use_mm_for_euclid_dist")
     distance.scatter_(-1, x[:, None], torch.inf)
     return ranked_index(rank_keys(distance).topk(k - 1, largest=False).values)

@@ -1,8 +1,8 @@
-"""A LeanBody's layers run by ONNX Runtime, whose kernels take less of a CPU's time.
+"""A LeanBody's layers run by ONNX Runtime, whose kernels take less CPU time.
 
-The graph is a file without weights, which `python -m train.export` makes. It gets the lean body's
-weights when its session is made. Only this module imports ONNX Runtime, and everything runs without
-it.
+The graph is a file without weights, which `python -m train.export` makes. A session gets the lean
+body's weights when it is made. Only this module imports ONNX Runtime, and everything runs without
+that package.
 """
 
 from __future__ import annotations
@@ -23,16 +23,19 @@ from engine.models.cache import WindowCache
 from engine.models.lean import LeanBody
 
 log = logging.getLogger(__name__)
-# Its makers' telemetry. ONNX Runtime reads this when it is first imported, and then looks up no
-# host and writes no identifier into the home folder.
+# Turns off ONNX Runtime's telemetry, which looks up a host and writes an identifier into the home
+# folder. The variable is read at the first import.
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
-ROWS = 1, 2  # of guidance; each number has a graph of its own
-PLACES = 1024  # position ids that the tables of the rotation have
+ROWS = 1, 2  # numbers of guidance rows; each has its own graph
+PLACES = 1024  # number of position ids in the rotation's tables
 
 
 class Body(Protocol):
-    """Runs a body's layers; `runtime` is its name and version if it is not PyTorch."""
+    """Runs a body's layers.
+
+    `runtime` is the name and version of what runs them; "" for PyTorch.
+    """
 
     @property
     def runtime(self) -> str: ...
@@ -51,9 +54,10 @@ class Body(Protocol):
 def fastest_body(lean: LeanBody, graphs: Path | None) -> Body:
     """Return the fastest body for a device.
 
-    On a CUDA device it has fused kernels. Elsewhere ONNX Runtime runs the graphs in the folder
-    `graphs`. Without either it is the lean body, with a warning where a package or a file is
-    missing, does not fit or computes something else.
+    On a CUDA device that is a body with fused kernels. Elsewhere, if a folder of `graphs` is given,
+    it is ONNX Runtime with these graphs; otherwise it is the lean body. The lean body is also
+    returned, with a warning, where a package or a file is missing, does not fit or computes
+    something else.
     """
     try:
         if lean.norm.is_cuda:
@@ -61,7 +65,7 @@ def fastest_body(lean: LeanBody, graphs: Path | None) -> Body:
 
             return FusedBody(lean)
         return OnnxBody(lean, graphs) if graphs else lean
-    except Exception as error:  # whatever keeps it from running, the lean body does
+    except Exception as error:  # whatever the fault is, the lean body runs
         log.warning("the layers of %s run in PyTorch: %s", graphs or "a GPU's body", error)
         return lean
 
@@ -69,27 +73,27 @@ def fastest_body(lean: LeanBody, graphs: Path | None) -> Body:
 class OnnxBody:
     """The layers of a LeanBody without biases (except its join's), in float32 on a CPU.
 
-    Its rows must share mask and position ids, as those of prompts without padding do. Attention is
-    ONNX Runtime's GroupQueryAttention, which rotates queries and keys and writes the window's keys
-    and values into the cache. It takes a window in a batch of one, so it sees the R rows as heads:
-    [R, H, slots, d] is [1, R H, slots, d] without a copy. A session computes with as many threads
-    as torch had when it was made.
+    All R rows must have the same mask and position ids, as prompts without padding do. Attention is
+    ONNX Runtime's GroupQueryAttention. It rotates queries and keys, and writes the window's keys
+    and values into the cache. It takes only a batch of one, so the R rows are passed as heads: [R,
+    H, slots, d] is [1, R H, slots, d] without a copy. A session computes with as many threads as
+    torch had when the session was made.
     """
 
     def __init__(self, lean: LeanBody, graphs: Path) -> None:
         """Make the sessions.
 
-        Raises ImportError without the package, ValueError for the graph of another body, and the
-        package's errors for a graph that it cannot read.
+        Raises ImportError if ONNX Runtime is not installed, ValueError if a graph is another
+        body's, and ONNX Runtime's own errors if a graph cannot be read.
         """
         import onnxruntime
 
         self.runtime = f"ONNX Runtime {onnxruntime.__version__}"
         self._lean = lean
-        # Kept as long as the sessions: that they copy them is not documented.
+        # Kept as long as the sessions, which are not documented to copy the arrays.
         self._arrays = {name: t.contiguous().numpy() for name, t in initializers(lean).items()}
         self._sessions = {rows: self._session(graphs / file_name(rows)) for rows in ROWS}
-        # Of each cache and number of rows: they know the cache's addresses.
+        # Bindings by cache and number of rows; a binding has the cache's addresses.
         self._bindings: WeakKeyDictionary[WindowCache, dict[int, Any]] = WeakKeyDictionary()
 
     def __call__(
@@ -102,8 +106,8 @@ class OnnxBody:
     ) -> Tensor:
         """Run the layers as LeanBody does.
 
-        LeanBody also runs what the graph does not support: queries that are rotated differently
-        from keys, and windows that are not the last of the slots that are attended to.
+        Passes that the graph does not support are left to LeanBody. These are passes whose queries
+        are rotated differently from keys, and passes whose window does not end the attended slots.
         """
         if query_ids is not None or cache.bucket > 1:
             return self._lean(inputs, mask, position_ids, cache, query_ids)
@@ -133,7 +137,7 @@ class OnnxBody:
 
         options = ort.SessionOptions()
         options.intra_op_num_threads, options.inter_op_num_threads = torch.get_num_threads(), 1
-        # A thread that spins takes a core from the page.
+        # A spinning thread would take a core from the page.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         options.log_severity_level = 3  # errors
         values = [ort.OrtValue.ortvalue_from_numpy(array) for array in self._arrays.values()]
@@ -165,7 +169,7 @@ def file_name(rows: int) -> str:
 def initializers(lean: LeanBody) -> dict[str, Tensor]:
     """Return the graph's tensors by name.
 
-    They are matrices [in, out], norms and a bias [D], and cosines and sines [PLACES, d / 2].
+    There are matrices [in, out], norms and a bias [D], and cosines and sines [PLACES, d / 2].
     """
     cos, sin = lean.rotary(lean.norm.new_empty(1), torch.arange(PLACES)[None])
     half = lean.head_dim // 2
@@ -186,10 +190,10 @@ def initializers(lean: LeanBody) -> dict[str, Tensor]:
 
 
 def digest(lean: LeanBody) -> str:
-    """Return 16 hexadecimal digits of what a graph depends on.
+    """Return 16 hexadecimal digits that identify the body for which a graph was made.
 
-    These are the sizes of the weights, of the rotation's tables and of the heads, and the norm's
-    constant.
+    The digest covers the shapes of the weights and of the rotation's tables, the numbers and size
+    of the heads, and the norm's epsilon.
     """
     shapes = {name: list(tensor.shape) for name, tensor in initializers(lean).items()}
     text = json.dumps([shapes, lean.heads, lean.kv_heads, lean.head_dim, lean.eps])

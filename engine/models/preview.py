@@ -1,8 +1,8 @@
-"""The preview decoder: pictures of half-made grids of codes.
+"""The preview decoder, which draws pictures of half-made grids of codes.
 
 It is much cheaper than the VQ decoder and nearly as good. `engine/models/distil.py` distils it from
-a model's own VQ decoder, as Stable Diffusion's tiny autoencoders are
-(github.com/madebyollin/taesd); `train/preview.py` distils the embedded model's.
+a model's own VQ decoder, in the way of Stable Diffusion's tiny autoencoders
+(github.com/madebyollin/taesd). `train/preview.py` distils the embedded model's preview decoder.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from engine.models.supply.card import ModelError
 from engine.models.supply.weights import fill, read_weights
 
-WIDTH, LAYERS = 64, 4  # channels of the convolutions, and how many tokens away they see
+WIDTH, LAYERS = 64, 4  # the convolutions' channels, and how many tokens away they see
 FILE = "model.safetensors"
 
 
@@ -27,8 +27,9 @@ class PreviewDecoder(nn.Module):
     """A table of patches, corrected by convolutions.
 
     Each code has a patch of pixels and a vector of features. 3 x 3 convolutions of the features
-    over the grid and a linear map give what is added to the patches. There is no statistic of the
-    whole picture: the pixels of a token depend on tokens at most LAYERS rows and columns away.
+    over the grid, then a linear map, give a correction that is added to the patches. No statistic
+    of the whole picture is used: a token's pixels depend only on tokens at most LAYERS rows and
+    columns away.
     """
 
     def __init__(self, codes: int, scale: int) -> None:
@@ -40,12 +41,12 @@ class PreviewDecoder(nn.Module):
         layers = [nn.Conv2d(WIDTH, WIDTH, 3, padding=1) for _ in range(LAYERS)]
         self.layers = nn.ModuleList(layers)
         self.head = nn.Conv2d(WIDTH, 3 * scale**2, 1)
-        # A look-up has its channels last, which is how convolutions on a CPU are fastest.
+        # A look-up puts channels last, and on a CPU convolutions are fastest in that layout.
         for layer in layers:
             layer.weight.data = layer.weight.data.contiguous(memory_format=torch.channels_last)
 
     def forward(self, codes: Tensor) -> Tensor:
-        """Return pixels [B, 3, s h, s w], about -1 .. 1, of codes [B, h, w]."""
+        """Turn codes [B, h, w] into pixels [B, 3, s h, s w], about -1 .. 1; s is the scale."""
         x = self.features(codes).movedim(-1, 1)
         for layer in self.layers:
             x = x + F.relu(layer(x))
@@ -55,7 +56,7 @@ class PreviewDecoder(nn.Module):
     def pictures(self, tokens: np.ndarray) -> np.ndarray:
         """Return pictures uint8 [s h, s w, 3] of codes int [h, w], or a batch of both.
 
-        The shapes are those of `ImageModel.pixels`.
+        s is the scale. Shapes and types are those of `ImageModel.pixels`.
         """
         codes = torch.as_tensor(tokens, dtype=torch.long, device=self.head.weight.device)
         drawn = self(codes if codes.dim() == 3 else codes[None])
@@ -71,8 +72,8 @@ class PreviewDecoder(nn.Module):
     def load(cls, file: Path, device: torch.device) -> PreviewDecoder:
         """Read a file that `save` wrote, in float32.
 
-        Its shapes give the number of codes and the scale. Raises ModelError where the file is
-        missing, broken or another network's.
+        The shapes in the file give the number of codes and the scale. Raises ModelError where the
+        file is missing, broken or another network's.
         """
         state = read_weights(file)
         try:

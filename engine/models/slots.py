@@ -1,4 +1,4 @@
-"""Slots: a lane's place on a loaded model, made once and used in race after race."""
+"""Slots: what lanes keep on a loaded model from race to race."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from engine.models.cache import WindowCache
 class Slot:
     """Caches, tensors with a fixed address, and the graphs that were captured with both.
 
-    Caches serve any lane. Tensors and graphs serve the lane that made them, whenever it returns.
-    `keeps` is whether its lane has such tensors, as with static shapes.
+    Any lane can use the caches. The tensors and graphs serve only lanes with the key of the lane
+    that made them. `keeps` tells whether the current lane keeps such tensors, as with static
+    shapes.
     """
 
     def __init__(self) -> None:
@@ -27,13 +28,13 @@ class Slot:
 
     @property
     def bytes(self) -> int:
-        """Memory of its caches on the device, in bytes."""
+        """Size of the slot's caches on the device, in bytes."""
         return sum(cache.bytes for cache in self._caches.values())
 
     def enter(self, lane: Hashable) -> None:
-        """Begin a lane.
+        """Begin a lane with the key `lane`.
 
-        Lanes with equal keys run the same operations on places of the same shapes. A lane with the
+        Lanes with equal keys run the same operations on tensors of the same shapes. A lane with the
         key None keeps only the caches.
         """
         self.keeps = lane is not None
@@ -42,7 +43,11 @@ class Slot:
             self._forget()
 
     def place(self, name: Hashable, values: Tensor) -> Tensor:
-        """Return the values at the address of this name in the lane's last race, if they fit."""
+        """Copy `values` into the slot's tensor of this name, and return that tensor.
+
+        The tensor stays at its address from race to race as long as shape and dtype fit. If the
+        lane keeps no tensors, `values` itself is returned.
+        """
         if not self.keeps:
             return values
         place = self._places.get(name)
@@ -74,12 +79,12 @@ class Slot:
         return cache
 
     def clear(self) -> None:
-        """Free everything that it holds."""
+        """Free all caches, tensors and graphs."""
         self._caches.clear()
         self._forget()
 
     def _forget(self) -> None:
-        """Drop the graphs with the tensors whose addresses they know."""
+        """Drop the graphs, and the tensors whose addresses the graphs use."""
         self._places.clear()
         self.graphs = None
 
@@ -87,8 +92,8 @@ class Slot:
 class Slots:
     """The slots of one model: as many as the largest number of lanes that raced at once.
 
-    The first free slot is taken, so lanes that come in the same order in every race get the same
-    slots.
+    Each lane takes the first free slot. So lanes that come in the same order in every race get the
+    same slots.
     """
 
     def __init__(self) -> None:
@@ -96,7 +101,7 @@ class Slots:
         self._free: list[Slot] = []
 
     def take(self, lane: Hashable = None) -> Slot:
-        """Return a free or new slot, until `release`; `lane` is as in `Slot.enter`."""
+        """Return a free or new slot, for use until `release`; `lane` is as in `Slot.enter`."""
         slot = next(iter(self._idle()), None)
         if slot is None:
             slot = Slot()
@@ -110,11 +115,11 @@ class Slots:
         self._free.append(slot)
 
     def bytes(self, lanes: int) -> int:
-        """Return the bytes of the caches of the first `lanes` free slots on the device."""
+        """Return the size on the device of the caches of the first `lanes` free slots, in bytes."""
         return sum(slot.bytes for slot in self._idle()[:lanes])
 
     def trim(self, lanes: int) -> int:
-        """Free what the free slots hold, except the first `lanes`; return the caches' bytes."""
+        """Clear all free slots but the first `lanes`; return the bytes of the caches freed."""
         others = self._idle()[lanes:]
         freed = sum(slot.bytes for slot in others)
         for slot in others:
