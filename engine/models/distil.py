@@ -4,10 +4,10 @@ This file has the loss and the initial table. It also fits the decoders of model
 one, in a bounded number of steps, and keeps the results in files.
 
 Public models are fitted on random grids, because no pictures come with them. How well this works
-has been measured on the embedded model alone, on the recorded races' pictures (`python -m
-train.preview --figures`). A decoder fitted on random grids has a PSNR of 23.3 dB to the VQ decoder,
-or 21.5 dB after a CPU's shorter fit. The shipped weights, trained on scenes, reach 26.6 dB, and one
-colour per code 18.5 dB.
+has been measured on the embedded model alone, on the recorded races' pictures
+(`python -m train.preview --figures`). A decoder fitted on random grids has a PSNR of 23.3 dB to the
+VQ decoder, or 21.5 dB after a CPU's shorter fit. The shipped weights, trained on scenes, reach 26.6
+dB, and one colour per code 18.5 dB.
 """
 
 from __future__ import annotations

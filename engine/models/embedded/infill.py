@@ -1,8 +1,8 @@
 """The embedded model that fills in any cells of a picture given any others.
 
-An input row is the raster model's row, token + slot of its own cell, plus `next` of the cell that
-it predicts. Its query is rotated to the place of that raster row. With everything masked, in raster
-order and with `next` at zero, it is the raster model.
+An input row is the raster model's row for its own cell (token + slot), plus `next` of the cell that
+the row predicts. Its query is rotated to the place of the raster model's row that predicts the same
+cell. With all cells masked, in raster order and with `next` at zero, this is the raster model.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from engine.plan import anywhere
 
 
 class EmbeddedInfill(EmbeddedTarget):
-    """The target over sequences of caption, known cells in raster order, then masked cells.
+    """The target over sequences of a caption, known cells in raster order, then masked cells.
 
     The P caption slots and the begin-of-image slot are the target's. A row's position id is its
-    slot, P + 1 + cell. When it asks for a cell, its query has the id of the cell before that in
-    raster order, P + cell, so that distances are those that the target learnt.
+    slot, P + 1 + cell. When a row asks for a cell, its query has the id P + cell instead: the id of
+    the cell before in raster order. Distances are then those that the target learnt.
     """
 
     def __init__(self, config: LlamaConfig) -> None:
@@ -41,21 +41,21 @@ class EmbeddedInfill(EmbeddedTarget):
     @classmethod
     @torch.no_grad()
     def continued(cls, target: EmbeddedTarget) -> Self:
-        """Return a copy of the target with `next` at zero."""
+        """Return a network with the target's weights and with `next` at zero."""
         infill = cls(target.config).to(target.device, target.dtype)
         infill.load_state_dict(target.state_dict(), strict=False)
         nn.init.zeros_(infill.next.weight)
         return infill
 
     def embed_asking(self, cells: Tensor) -> Tensor:
-        """Return what asking for cells [..] adds to rows [.., D]; zero where a cell is MASKED."""
+        """Return the part of rows [.., D] that asks for cells [..]; zero where a cell is MASKED."""
         embeddings = F.embedding(cells.clamp_min(0), self.next.weight)
         return embeddings * (cells >= 0)[..., None]
 
     def states(self, inputs: Tensor, position_ids: Tensor, query_ids: Tensor) -> Tensor:
         """Return hidden states [B, T, D] of causal rows [B, T, D].
 
-        Keys and queries are rotated by their own position ids [B, T].
+        Keys are rotated by `position_ids` [B, T], and queries by `query_ids` [B, T].
         """
         body, x = self.model, inputs
         keys, queries = body.rotary_emb(x, position_ids), body.rotary_emb(x, query_ids)
@@ -65,7 +65,10 @@ class EmbeddedInfill(EmbeddedTarget):
 
 
 def _layer(layer: Any, x: Tensor, keys: Any, queries: Any) -> Tensor:
-    """Run one causal Llama layer; `keys` and `queries` are cosines and sines [B, T, d]."""
+    """Run one causal Llama layer.
+
+    `keys` and `queries` are the cosines and sines [B, T, d] that rotate them.
+    """
     attention, inner = layer.self_attn, layer.input_layernorm(x)
     q, k, v = (
         project(inner).unflatten(-1, (-1, attention.head_dim)).transpose(1, 2)
@@ -91,14 +94,14 @@ def _rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 class EmbeddedInfiller(BodyModel):
     """The embedded model that fills in any cells.
 
-    It has the codes and pixels of the `whole` model, and a network of its own. The known cells
-    follow the caption; the last of these rows is the first window's root.
+    It has the codes and pixels of the `whole` model, but its own network. The known cells follow
+    the caption. The last of all these rows is the first window's root.
     """
 
     fills_in = Fills.ANY
 
     def __init__(self, whole: Any, network: EmbeddedInfill, weights: str) -> None:
-        """Wrap a network; `whole` is the EmbeddedModel, `weights` identifies the network."""
+        """Wrap a network; `whole` is the EmbeddedModel, and `weights` identifies the network."""
         self.whole, self.network, self.weights = whole, network, weights
         for name in ("name", "grid", "vocab_size", "codebook", "device", "dtype", "sampling"):
             setattr(self, name, getattr(whole, name))
@@ -107,7 +110,7 @@ class EmbeddedInfiller(BodyModel):
 
     @cached_property
     def plan(self) -> Plan:
-        """The plan of a whole picture, which may also have any order."""
+        """The plan of a whole picture in raster order; the model also takes any other order."""
         height, width = self.grid
         return anywhere(self.grid, Infilling((MASKED,) * (height * width), "raster"))
 
@@ -133,7 +136,7 @@ class EmbeddedInfiller(BodyModel):
         slot: Slot | None = None,
     ) -> BodyContext:
         ctx = super().start(prompt, guidance, guided_tokens, plan, slot)
-        # Rows that stand in the root's place ask for cells of their own.
+        # Each row in the root's place asks for a cell of its own.
         ctx.root = ctx.prompt.embeddings[:, -1:].clone()
         ctx.prompt.embeddings[:, -1] += self.network.embed_asking(ctx.slots[0])
         return ctx

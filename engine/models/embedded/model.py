@@ -1,6 +1,6 @@
 """The embedded model, whose weights are in the repository.
 
-`train/` trains it from scratch; its model card is weights/README.md.
+`train/` trains the model from scratch; the model card is weights/README.md.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class EmbeddedModel(BodyModel):
         """Read the weights.
 
         `dtype` is float32, or float64 for comparisons. Raises ModelError, which names the folder or
-        file, where the weights are missing or damaged.
+        file, where weights are missing or damaged.
         """
         check_sums(weights)
         for part in ("vq", "target", "drafter", "preview", "captions"):
@@ -77,16 +77,15 @@ class EmbeddedModel(BodyModel):
         self.preview = PreviewDecoder.load(weights / "preview" / FILE, self.device).pictures
         self.weights = _digest(weights, "drafter", "target", "vq")
         if (weights / "infill" / "config.json").exists():
-            # Read with the rest, so that a fault in it is found at the start.
+            # Read now, so that a fault in the infill network is found at the start.
             infill = read_network(EmbeddedInfill, weights / "infill", dtype).to(self.device)
             self.fills_in = Fills.ANY
             self.filler = EmbeddedInfiller(self, infill, _digest(weights, "infill", "vq"))
 
     def caption_ids(self, text: str, guided: bool) -> Tensor:
-        """Return the tokens [R, P] of the caption that the prompt is read as.
+        """Read the prompt as a caption, and return the caption's token ids [R, P].
 
-        If guided, a second row has padding alone, with which the target was trained where the
-        caption is dropped.
+        If guided, a second row has only padding. In training such rows replaced dropped captions.
         """
         caption = self.reader.read(text).scene.caption
         ids = torch.tensor([self.tokenizer.encode(caption).ids], device=self.device)
@@ -107,7 +106,7 @@ class EmbeddedModel(BodyModel):
 
 
 def _digest(weights: Path, *parts: str) -> str:
-    """Return 16 hexadecimal digits of these networks' weights and the captions' tokenizer."""
+    """Return 16 hexadecimal digits of these networks' weights and of the captions' tokenizer."""
     files = [file for part in parts for file in sorted((weights / part).glob("*.safetensors"))]
     digest = hashlib.sha256()
     for file in (*files, weights / "captions" / "tokenizer.json"):

@@ -19,14 +19,14 @@ from engine.models.supply.weights import fill, read_weights
 from engine.reader.scene import SIDE
 
 Network = TypeVar("Network", bound=PreTrainedModel)
-CODES = 2048  # of the codebook
+CODES = 2048  # number of codes in the codebook
 
 
 def read_network(kind: type[Network], folder: Path, dtype: torch.dtype) -> Network:
     """Read a network from the folder that its `save_pretrained` wrote.
 
-    Raises ModelError where the files are missing, broken or do not fit. `from_pretrained` would go
-    on with random numbers for a weight that it does not find.
+    Raises ModelError where the files are missing, broken or do not fit. `from_pretrained` is not
+    used, because it gives random numbers to weights that it does not find.
     """
     config = kind.config_class.from_pretrained(folder)
     with torch.device("meta"):
@@ -41,8 +41,8 @@ def read_network(kind: type[Network], folder: Path, dtype: torch.dtype) -> Netwo
 class VQConfig(PretrainedConfig):
     """Sizes of the VQ-VAE.
 
-    `code_dim` is a code's channels; `coarse`, `fine` and `depth` are the decoder's widths and
-    blocks.
+    `code_dim` is the number of a code's channels. `coarse` and `fine` are the decoder's widths, and
+    `depth` is its number of coarse blocks.
     """
 
     model_type = "photo_finish_vq"
@@ -64,8 +64,8 @@ class VQConfig(PretrainedConfig):
 class ChannelNorm(nn.Module):
     """RMS norm over the channels of each position.
 
-    It uses no statistics of the whole image, so the pixels of committed tokens do not change when
-    distant tokens are committed.
+    It uses no statistics of the whole image, so committing a token does not change the pixels of
+    distant tokens.
     """
 
     def __init__(self, channels: int) -> None:
@@ -91,7 +91,8 @@ class EmbeddedVQ(PreTrainedModel):
     """Turns pixels [B, 3, 8h, 8w] in -1..1 into codes [B, h, w] and back.
 
     The encoder's receptive field is an 8 x 8 patch and a few pixels around it, so that a glyph has
-    the same codes everywhere. The decoder's reaches 12 tokens, of which about four matter.
+    the same codes everywhere. The decoder's receptive field reaches 12 tokens far, of which about
+    four matter.
     """
 
     config_class = VQConfig
@@ -131,11 +132,11 @@ class EmbeddedVQ(PreTrainedModel):
         """Keep PyTorch's own initialisation; the networks are shallow."""
 
     def features(self, pixels: Tensor) -> Tensor:
-        """Return unit vectors [B, D, h, w], before quantisation."""
+        """Return the pixels' unit vectors [B, D, h, w], before quantisation."""
         return F.normalize(self.encoder(pixels).float(), dim=1)
 
     def nearest(self, features: Tensor) -> Tensor:
-        """Return the index of the nearest code [B, h, w]."""
+        """Return the indices [B, h, w] of the codes nearest to unit vectors [B, D, h, w]."""
         return torch.einsum("bdhw,vd->bhwv", features, F.normalize(self.codebook, dim=-1)).argmax(
             -1
         )
@@ -147,12 +148,12 @@ class EmbeddedVQ(PreTrainedModel):
         return F.normalize(self.codebook, dim=-1)[codes].movedim(-1, 1)
 
     def decode(self, codes: Tensor) -> Tensor:
-        """Return pixels [B, 3, 8h, 8w], about -1..1, of codes [B, h, w]."""
+        """Turn codes [B, h, w] into pixels [B, 3, 8h, 8w], about -1..1."""
         return self.decoder(self.embed(codes).to(next(self.decoder.parameters()).dtype))
 
 
 def target_config(caption_vocab: int, **changes: int) -> LlamaConfig:
-    """Return the target's sizes: a Llama over 20 x 20 image codes after 17 caption slots."""
+    """Return the target's sizes: a Llama over 17 caption slots, then 20 x 20 image codes."""
     sizes = {
         "vocab_size": CODES,
         "hidden_size": 256,
@@ -175,9 +176,9 @@ class EmbeddedTarget(LlamaForCausalLM):
 
     Its input is `inputs_embeds`: a token's embedding plus its slot's. Caption slots are 0..P-1, the
     image begins at slot P, and image token i is at slot P + 1 + i. The row of each slot predicts
-    the token of the next one. Captions are padded on the left with a learned token (id 0), and
-    there is no padding mask: every row attends to every slot before it. A caption of padding alone
-    is the unconditional row of guidance.
+    the token of the next slot. Captions are padded on the left with a learned token (id 0). There
+    is no padding mask: every row attends to every slot before it. Guidance's unconditional row is a
+    caption of padding alone.
     """
 
     def __init__(self, config: LlamaConfig) -> None:
@@ -189,7 +190,7 @@ class EmbeddedTarget(LlamaForCausalLM):
         self.post_init()
 
     def embed_caption(self, ids: Tensor) -> Tensor:
-        """Return the inputs of slots 0..P, [B, P + 1, D], for caption ids [B, P].
+        """Return the inputs [B, P + 1, D] of slots 0..P for caption ids [B, P].
 
         The row of the last slot predicts image token 0.
         """
@@ -197,7 +198,7 @@ class EmbeddedTarget(LlamaForCausalLM):
 
     def embed_codes(self, codes: Tensor, positions: Tensor) -> Tensor:
         """Return inputs [B, L, D] for image codes [B, L] at positions [L] or [B, L] (0..399)."""
-        # Not through the modules, whose calls cost as much as the look-ups.
+        # Does not call the modules: calling one costs as much as a look-up.
         slots = F.embedding(positions + (self.config.caption_slots + 1), self.slots.weight)
         return slots + F.embedding(codes, self.model.embed_tokens.weight)
 
@@ -205,10 +206,10 @@ class EmbeddedTarget(LlamaForCausalLM):
 class EmbeddedDrafter(PreTrainedModel):
     """EAGLE's drafter: one decoder layer over the target's hidden states.
 
-    The row at slot s has the target's input at s and the target's last hidden state (after the
+    The row at slot s has the target's input at s, and the target's last hidden state (after the
     final norm) at s - 1. It predicts the hidden state at s, from which the target's frozen
-    `lm_head` computes logits for slot s + 1. When drafting ahead, its own prediction replaces the
-    hidden state.
+    `lm_head` computes logits for slot s + 1. When the drafter drafts ahead, its own prediction
+    replaces the target's hidden state.
     """
 
     config_class = LlamaConfig
@@ -229,10 +230,10 @@ class EmbeddedDrafter(PreTrainedModel):
         attention_mask: Tensor | None = None,
         past_key_values: Any = None,
     ) -> Tensor:
-        """Return hidden states [B, L, D] of inputs and previous hidden states [B, L, 2D].
+        """Return the predicted hidden states [B, L, D].
 
         Args:
-            inputs: inputs and previous hidden states [B, L, 2D].
+            inputs: the target's inputs and previous hidden states, concatenated [B, L, 2D].
             position_ids: slots [B, L].
             attention_mask: the 4D mask of a window; None for plain causal rows.
             past_key_values: anything with `.update(keys, values, layer) -> (keys, values)`.

@@ -1,19 +1,19 @@
 r"""The Chameleon family: Anole 7B (Chern et al. 2024) and Lumina-mGPT 7B 768 (Liu et al. 2024).
 
 Both are fine-tuned from Meta's Chameleon. transformers' ChameleonForConditionalGeneration masks the
-logits of all image tokens, so its body is called alone, and only the head's rows of image tokens
+logits of all image tokens. So only its body is called, and of the head only the image tokens' rows
 are kept.
 
-Tokens are image tokens in the order of their BPE ids, 0 .. V - 1; V is the end of a line, where the
-layout has one. The names in `config.vocabulary_map` say which code of the VQGAN an image token is.
-On loading, the decoder's codebook is permuted to the tokens' order.
+Tokens 0 .. V - 1 are the image tokens in the order of their BPE ids. Token V is the end of a line,
+if the layout has one. The names in `config.vocabulary_map` say which code of the VQGAN an image
+token is. On loading, the decoder's codebook is permuted to the tokens' order.
 
 * Anole: <s> text <end of turn> <begin of image>, then 32 x 32 codes. Unconditional: <s> <begin of
   image>.
 * Lumina: <s> "Generate an image of 768x768 according to the following prompt:\n" text <end of turn>
-  <begin of image> <height> <width>, then 48 rows of 48 codes and an end of line. Unconditional: all
-  from <begin of image>, without <s>. In the published code the model samples <begin of image> and
-  the sizes itself; here, as in LANTERN's code, they are part of the prompt.
+  <begin of image> <height> <width>, then 48 rows of 48 codes and an end of line. Unconditional:
+  everything from <begin of image> on, without <s>. In the published code the model samples <begin
+  of image> and the sizes itself; here, as in LANTERN's code, they are part of the prompt.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ PATCH = 16  # pixels along a code's side
 
 @dataclass(frozen=True, slots=True)
 class PromptTemplate:
-    """The words around a prompt, and whether they state the image's size.
+    """The words around a prompt, and whether the words state the image's size.
 
-    Where they do, each row of the image ends with END_OF_LINE.
+    If they do, each row of the image ends with END_OF_LINE.
     """
 
     text: str
@@ -70,7 +70,7 @@ def size_token(codes: int) -> str:
 
 
 class ChameleonModel(BodyModel):
-    """Anole or Lumina-mGPT, by the card's name."""
+    """Anole or Lumina-mGPT; the card's name tells which."""
 
     def __init__(
         self,
@@ -81,8 +81,9 @@ class ChameleonModel(BodyModel):
     ) -> None:
         """Load the model.
 
-        `folders` has the parts "model", "vq", "text" and, if wanted, "drafter"; None is random
-        weights at true size. Raises ModelError.
+        `folders` has the parts "model", "vq", "text" and, if wanted, "drafter". If it is None,
+        weights are random at the model's true size. Raises ModelError where a file is missing or
+        does not fit.
         """
         self.name, self.grid, self.sampling = card.name, card.grid, card.sampling
         self.device, self.dtype = torch.device(device), dtype
@@ -129,10 +130,10 @@ class ChameleonModel(BodyModel):
         self.ids(text)
 
     def ids(self, text: str) -> tuple[list[int], list[int]]:
-        """Return the BPE ids of the prompt and of the unconditional prompt, neither padded.
+        """Return the BPE ids of the prompt and of the unconditional prompt, both without padding.
 
-        Special tokens spelled out in `text` stay text. Raises SettingError for a text that leaves
-        no room for the image.
+        A special token's name in `text` stays text. Raises SettingError for a text that leaves no
+        room for the image.
         """
         height, width = self.grid
         prompt = self.template.text.format(text=text, width=width * PATCH, height=height * PATCH)
@@ -170,7 +171,7 @@ class ChameleonModel(BodyModel):
         return [*plain, END_OF_LINE, *map(size_token, self.grid)] if self.template.sized else plain
 
     def _special(self, name: str, both: bool) -> int:
-        """Return a special token's id; with `both`, tokenizer and model must agree on it."""
+        """Return a special token's id; if `both`, the tokenizer and the model must agree on it."""
         token = self.vocabulary.get(name)
         if token is None:
             raise ModelError(
@@ -187,8 +188,8 @@ class ChameleonModel(BodyModel):
 def config(card: ModelCard) -> ChameleonConfig:
     """Return Chameleon 7B's configuration at true size.
 
-    It is transformers' default, with a vocabulary like the published one, but image tokens in the
-    order of their codes.
+    It is transformers' default. The vocabulary is like the published one, except that the image
+    tokens are in the order of their codes.
     """
     digits = str.maketrans("0123456789", "ABCDEFGHIJ")
     vocabulary = {BOS: 0, PAD: 1, "</s>": 2, "<unk>": 3, "<eoss>": 8196, BEGIN_IMAGE: 8197}
@@ -200,7 +201,10 @@ def config(card: ModelCard) -> ChameleonConfig:
 
 
 def codes_in_order(settings: ChameleonConfig) -> list[int]:
-    """Return the VQGAN's code of each image token. Raises ModelError for another vocabulary."""
+    """Return the VQGAN's code of each image token.
+
+    Raises ModelError where the vocabulary does not name each code once.
+    """
     table = ChameleonImageVocabularyMapping(settings.vocabulary_map).bpe2img
     order, codes = [table[token] for token in sorted(table)], settings.vq_config.num_embeddings
     if sorted(order) != list(range(codes)):
@@ -249,9 +253,9 @@ def _empty(settings: ChameleonConfig) -> ChameleonForConditionalGeneration:
 def _cut_head(
     state: dict[str, Tensor], settings: ChameleonConfig, bpe: list[int]
 ) -> dict[str, Tensor]:
-    """Return the weights with the head's rows of image tokens only.
+    """Return the weights, with the head cut to the rows of image tokens.
 
-    A head of another height is left for `fit` to reject.
+    A head of another height is kept as it is, and `fill` rejects it.
     """
     head = state.get("lm_head.weight")
     return (

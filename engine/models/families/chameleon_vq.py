@@ -13,9 +13,9 @@ from engine.models.supply.weights import fill
 
 
 class ChameleonDecoder(nn.Module):
-    """Turns codes into pixels, for any h x w.
+    """Turns codes [B, h, w] into pixels, for any h x w.
 
-    The topology is that of Janus' decoder (taming-transformers), without attention in the lowest
+    The layers are those of Janus' decoder (taming-transformers), without attention in the lowest
     level of `up`. The codebook is not normalised.
     """
 
@@ -37,16 +37,16 @@ class ChameleonDecoder(nn.Module):
         self.decoder.up[0].attn = nn.ModuleList()
 
     def load(self, state: dict[str, Tensor]) -> None:
-        """Load the VQGAN's weights but the encoder's. Raises ModelError as `fit` does."""
+        """Load the VQGAN's weights, except the encoder's. Raises ModelError as `fill` does."""
         fill(self, state, self._key)
 
     def reorder(self, order: Tensor) -> None:
-        """Permute the codebook: code i becomes what code order[i] was; order [V]."""
+        """Permute the codebook by `order` [V]: code i gets the vector of code order[i]."""
         with torch.no_grad():
             self.embedding.weight.copy_(self.embedding.weight[order])
 
     def forward(self, codes: Tensor) -> Tensor:
-        """Return pixels [B, 3, H, W], about -1..1, of codes [B, h, w]."""
+        """Turn codes [B, h, w] into pixels [B, 3, H, W], about -1..1."""
         return self.decoder(self.post_quant_conv(self.embedding(codes).permute(0, 3, 1, 2)))
 
     def _key(self, stored: str) -> str | None:

@@ -27,7 +27,7 @@ from engine.models.supply.card import ModelCard, ModelError
 from engine.models.supply.weights import fill, randomise, read_weights, require_file
 from engine.settings import SettingError
 
-# From image_generation.py of baaivision/Emu3, where the second is the unconditional row's text.
+# From image_generation.py of baaivision/Emu3; NEGATIVE is the unconditional row's text.
 POSITIVE = " masterpiece, film grained, best quality."
 NEGATIVE = (
     "lowres, bad anatomy, bad hands, text, error, missing fingers, extra digit, fewer digits,"
@@ -37,7 +37,7 @@ NEGATIVE = (
 # special tokens that the tokenizer must have
 MARKS = ("bos_token", "boi_token", "image_wrapper_token")
 
-# Prefixes of stored keys: of the classes, and of the files that transformers 4 and 5 write.
+# Prefixes of keys in the classes, and in the files that transformers 4 and 5 write.
 _PARTS = {
     "model.text_model.": "body.",
     "text_model.model.": "body.",
@@ -65,8 +65,8 @@ def config(card: ModelCard) -> Emu3Config:
 class _Network(nn.Module):
     """The parts of Emu3ForConditionalGeneration that text-to-image needs.
 
-    The head has the visual tokens alone, in the codes' order. The VQ decoder, which is small and
-    sensitive, has at least float32, as in the public code.
+    The head has only the visual tokens, in the order of their codes. The VQ decoder has at least
+    float32, as in the public code, because it is small and sensitive.
     """
 
     def __init__(self, config: Emu3Config, codes: int, dtype: torch.dtype) -> None:
@@ -91,9 +91,9 @@ class Emu3Model(BodyModel):
     ) -> None:
         """Load the model.
 
-        `folders["model"]` has the files of one repository in transformers' form. None is random
-        weights at true size, and prompts of bytes, because there is no tokenizer. Raises ModelError
-        where a file is missing or does not fit.
+        `folders["model"]` has the files of one repository in transformers' form. If `folders` is
+        None, weights are random at the model's true size. There is no tokenizer then, so each byte
+        of a prompt is a token. Raises ModelError where a file is missing or does not fit.
         """
         self.name, self.grid, self.sampling = card.name, card.grid, card.sampling
         self.device, self.dtype = device, dtype
@@ -103,7 +103,7 @@ class Emu3Model(BodyModel):
         ids = _model_ids(self.config)
         self.vocab_size = len(ids) - 1
         self.ids = ids.to(device)
-        # On the meta device, then filled once: no second copy of 35 GB of float32 weights.
+        # Built on the meta device, to avoid a second copy of 35 GB of float32 weights.
         with torch.device("meta"):
             network = _Network(self.config, self.vocab_size, dtype)
         network = network.to_empty(device=device).eval().requires_grad_(False)
@@ -125,7 +125,7 @@ class Emu3Model(BodyModel):
     def conditional(self, text: str) -> list[int]:
         """Return the conditional row's ids.
 
-        Raises SettingError where they leave no room for the picture.
+        Raises SettingError if the ids leave no room for the picture.
         """
         ids = self.prompt_ids(text + POSITIVE)
         room = self.config.text_config.max_position_embeddings - self.plan.length
@@ -149,7 +149,7 @@ class Emu3Model(BodyModel):
     def prompt_ids(self, text: str) -> list[int]:
         """Return the ids of `{bos}{text}<|image start|>{height}*{width}<|image token|>`.
 
-        This is what the model's own processor writes.
+        The model's own processor writes prompts in this form.
         """
         size = "{}*{}".format(*self.grid)
         if self.tokenizer is None:
@@ -188,7 +188,7 @@ def _marked(tokenizer: PreTrainedTokenizerBase, text: str) -> list[int]:
 def _literal(tokenizer: PreTrainedTokenizerBase, text: str) -> list[int]:
     """Return the ids of a user's text.
 
-    A special token that is spelled out, such as `<|image start|>`, is split after its first letter,
+    A special token's name in the text, such as `<|image start|>`, is split after its first letter,
     so that it stays text.
     """
     marks = tokenizer.added_tokens_decoder
@@ -206,11 +206,11 @@ def _literal(tokenizer: PreTrainedTokenizerBase, text: str) -> list[int]:
 
 
 def first_frame(vq: Emu3VQVAE, codes: Tensor) -> Tensor:
-    """Return pixels [B, 3, 8h, 8w], about -1 .. 1, of codes [B, h, w]: `vq.decode(codes)`.
+    """Turn codes [B, h, w] into pixels [B, 3, 8h, 8w], about -1 .. 1, like `vq.decode(codes)`.
 
-    The decoder is a video's: it turns one frame of codes into four, of which an image is the first.
-    Only the temporal layers mix frames, and they come first, at the codes' own size. The other
-    layers, nearly all of the work and memory, process one frame here.
+    The decoder is made for video: it turns one frame of codes into four frames, and an image is the
+    first of these. Only the temporal layers mix frames. They come first, at the codes' own size.
+    The other layers, which have nearly all of the work and memory, process only one frame here.
     """
     decoder = vq.decoder
     quant = vq.quantize.embedding(codes).permute(0, 3, 1, 2)[:, :, None]
@@ -255,7 +255,7 @@ def _read_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
 
 
 def _model_ids(config: Emu3Config) -> Tensor:
-    """Return the body's id of every code, then of the end of a row [codes + 1]."""
+    """Return the body's id of every code, followed by the id of a row's end [codes + 1]."""
     codes, names = config.vq_config.codebook_size, config.vocabulary_map or {}
     mapping = Emu3ImageVocabularyMapping(names)
     try:
@@ -276,7 +276,7 @@ def _model_ids(config: Emu3Config) -> Tensor:
 
 
 def _visual_rows(state: dict[str, Tensor], ids: Tensor, config: Emu3Config) -> dict[str, Tensor]:
-    """Return the stored weights with the head cut to the codes' rows, in the codes' order."""
+    """Return the stored weights, with the head cut to the codes' rows in the codes' order."""
     text = config.text_config
     for key, rows in state.items():
         if _key(key) == "output.weight":
@@ -291,7 +291,7 @@ def _visual_rows(state: dict[str, Tensor], ids: Tensor, config: Emu3Config) -> d
 
 
 def _key(stored: str) -> str | None:
-    """Return a stored key as a key of `_Network`, or None where it is not needed."""
+    """Return a stored key as a key of `_Network`; None if the key is not needed."""
     for prefix, part in _PARTS.items():
         if stored.startswith(prefix):
             name = part + stored.removeprefix(prefix)

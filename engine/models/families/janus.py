@@ -2,8 +2,8 @@
 
 A Llama over text tokens and 24 x 24 image codes of 16 x 16 pixels. The files are those of
 deepseek-community/Janus-Pro-*, in transformers' form. Only the parts of
-JanusForConditionalGeneration that generate images are loaded: not the vision tower, its aligner,
-the language head, nor the VQ encoder.
+JanusForConditionalGeneration that generate images are loaded. The vision tower, its aligner, the
+language head and the VQ encoder are left out.
 """
 
 from __future__ import annotations
@@ -66,11 +66,11 @@ def config(card: ModelCard) -> JanusConfig:
 class JanusModel(BodyModel):
     """Janus-Pro.
 
-    The unconditional row is the prompt with every text token replaced by padding, which is attended
-    to.
+    In the unconditional row, padding replaces every text token of the prompt. This padding is
+    attended to.
     """
 
-    template = TEMPLATE  # of a prompt, behind the beginning
+    template = TEMPLATE  # of a prompt, after the beginning token
 
     def __init__(
         self,
@@ -81,22 +81,22 @@ class JanusModel(BodyModel):
     ) -> None:
         """Load the model.
 
-        `folders["model"]` has the repository's files. None is random weights at the card's true
-        size, and a token for each byte of a prompt. Raises ModelError where a file is missing or
-        does not fit.
+        `folders["model"]` has the repository's files. If `folders` is None, weights are random at
+        the card's true size, and each byte of a prompt is a token. Raises ModelError where a file
+        is missing or does not fit.
         """
         self.name, self.grid, self.sampling = card.name, card.grid, card.sampling
         self.device, self.dtype = device, dtype
         self.forced_ids = torch.full((card.grid[0] * card.grid[1],), -1)
         settings = config(card) if folders is None else read_config(folders["model"])
-        # Before the weights, which take minutes: a broken tokenizer fails at once.
+        # Read before the weights, which take minutes, so that a broken tokenizer fails at once.
         self.tokenizer = None if folders is None else _read_tokenizer(folders["model"])
         network = _empty(settings, device if folders is None else loading_device(device), dtype)
         if folders is None:
             randomise(network)
         else:
             fill(network, read_weights(folders["model"]), drop=UNUSED)
-        # normalised, as the VQ decoder sees it
+        # normalised, as the VQ decoder takes it
         self.codebook = F.normalize(
             network.model.vqmodel.quantize.embedding.weight.detach(), dim=-1
         ).to(device)
@@ -115,7 +115,7 @@ class JanusModel(BodyModel):
     def prompt_ids(self, text: str) -> list[int]:
         """Return the conditional row's ids.
 
-        Raises SettingError for a prompt that is too long, or that holds a special token.
+        Raises SettingError if the prompt is too long, or if it has a special token in it.
         """
         if self.tokenizer is None:
             ids = [self.begin, *text.encode(errors="replace"), self.image]
@@ -172,9 +172,9 @@ def read_config(folder: Path) -> JanusConfig:
 
 
 def _read_tokenizer(folder: Path) -> Tokenizer:
-    """Read `tokenizer.json` directly.
+    """Read `tokenizer.json` with the tokenizers library.
 
-    transformers 5 would replace its byte-level splitting by Llama's and lose all spaces
+    transformers 5 would replace the file's byte-level splitting by Llama's, and lose all spaces
     (huggingface/transformers issue 45488).
     """
     tokenizer = read_tokenizer(folder)
@@ -189,7 +189,7 @@ def _read_tokenizer(folder: Path) -> Tokenizer:
 def _empty(
     settings: JanusConfig, device: torch.device, dtype: torch.dtype
 ) -> JanusForConditionalGeneration:
-    """Return the network without the parts that are not needed, its weights uninitialised.
+    """Return the network with uninitialised weights, and without the parts that are not needed.
 
     The VQ decoder has at least float32: it is small, and some of its activations overflow float16.
     """

@@ -1,16 +1,18 @@
-"""LANTERN's own EAGLE drafters of LlamaGen's two stages, Anole and Lumina-mGPT.
+"""LANTERN's own EAGLE drafters for LlamaGen's two stages, Anole and Lumina-mGPT.
 
-They are for research only (Jang et al., ICLR 2025, github.com/jadohu/LANTERN). A file holds `fc`,
-`layers.0` and `embed_tokens`. The rows are EAGLE's (see `engine.models.eagle`), and there is one
-for each slot of the prompt except the first. The layer's output replaces the target's state after
-its final norm; the layer has no norm of its own after it. As in LANTERN's code for generating:
+They are for research only (Jang et al., ICLR 2025, github.com/jadohu/LANTERN). A drafter's file
+holds `fc`, `layers.0` and `embed_tokens`. The rows are EAGLE's (see `engine.models.eagle`); every
+slot of the prompt except the first has a row too. The layer has no norm after it. Its output
+replaces the target's state after the target's final norm. LANTERN's code for generating decides the
+rest:
 
-* LlamaGen: no norm before attention (EAGLE's first layer has none); a RoPE that rotates
-  neighbouring channels by the angles of the token's own cell; token 0 in every caption slot, and
-  padding is attended to. `embed_tokens` is the drafter's own.
-* Anole: Chameleon's whole layer. `embed_tokens` is a frozen copy of the target's, whose table is
-  used instead; padding is not attended to.
-* Lumina-mGPT: assumed to be like Anole's, which has the same body; its file was not seen.
+* LlamaGen: no norm before attention, as in EAGLE's first layer. RoPE rotates neighbouring channels
+  by the angles of the token's own cell. Every caption slot has token 0, and padding is attended to.
+  `embed_tokens` is the drafter's own.
+* Anole: Chameleon's whole layer. `embed_tokens` is a frozen copy of the target's table, so the
+  target's is used instead. Padding is not attended to.
+* Lumina-mGPT: assumed to be like Anole's drafter, because both have the same body; its file was not
+  seen.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ from engine.models.families.llamagen_weights import pairs_apart
 from engine.models.supply.card import ModelError
 from engine.models.supply.weights import AGAIN, fill, read_weights, require_file
 
-_OWN = ("intermediate_size", "rms_norm_eps")  # may be other than the target's
+_OWN = ("intermediate_size", "rms_norm_eps")  # may differ from the target's
 _SHARED = ("hidden_size", "num_attention_heads", "num_key_value_heads")
 
 
@@ -43,7 +45,7 @@ class LanternNetwork(PreTrainedModel):
 
     config_class = PretrainedConfig
     _supports_sdpa = True
-    embed_tokens: nn.Embedding  # of LlamaGen's alone
+    embed_tokens: nn.Embedding  # only in LlamaGen's drafter
     rotary: nn.Module
 
     def __init__(self, config: PretrainedConfig, layer: nn.Module) -> None:
@@ -65,7 +67,7 @@ class LanternNetwork(PreTrainedModel):
 
 
 class LanternDrafter(EagleDrafter):
-    """A drafter that also reads the prompt, before the first draft."""
+    """A drafter that reads the prompt too, before the first draft."""
 
     network: LanternNetwork
 
@@ -99,7 +101,7 @@ class LlamaGenDrafter(LanternDrafter):
 
 
 class ChameleonDrafter(LanternDrafter):
-    """The drafter of Anole and Lumina-mGPT; rows with the state of padding are not attended to."""
+    """The drafter of Anole and Lumina-mGPT; rows with the state of padding are masked."""
 
     def _mask(self, ctx: BodyContext, cache: WindowCache, newest: Tensor | None) -> Tensor:
         padding = ctx.padding[..., : cache.end]
@@ -141,7 +143,7 @@ def chameleon_drafter(model: BodyModel, folder: Path) -> ChameleonDrafter:
 def _config(model: BodyModel, folder: Path) -> PretrainedConfig:
     """Return the target's configuration with the drafter's own values.
 
-    Raises ModelError for a configuration that cannot be read or that is another model's.
+    Raises ModelError if the drafter's configuration cannot be read or is for another model.
     """
     path = require_file(folder / "config.json")
     try:
@@ -162,15 +164,15 @@ def _config(model: BodyModel, folder: Path) -> PretrainedConfig:
 
 
 def _read(folder: Path) -> dict[str, Tensor]:
-    """Read the drafter's tensors. Raises ModelError."""
+    """Read the drafter's tensors. Raises ModelError where they are missing or broken."""
     stored = folder / "pytorch_model.bin"
     return read_weights(stored if stored.is_file() else folder)
 
 
 def _fitted(network: LanternNetwork, state: dict[str, Tensor], model: BodyModel) -> LanternNetwork:
-    """Return the network with these weights, on the target's device and in its dtype.
+    """Return the network with these weights, on the target's device and in the target's dtype.
 
-    Raises ModelError.
+    Raises ModelError where the weights do not fit.
     """
     fill(network.to(model.dtype), state)
     network.rotary = model.body.rotary_emb

@@ -1,10 +1,11 @@
 """LlamaGen XL, text to image (Sun et al. 2024, arXiv:2406.06525).
 
-Stage 1 has 256 px (16 x 16 codes), stage 2 512 px (32 x 32). The first 120 slots are the caption:
-flan-t5-xl's hidden states of its tokens, padded on the left. The row of the last slot predicts code
-0. The unconditional row has learned states instead, and the same padding. The weights are the
-authors' `t2i_XL_stage1_256.pt`, `t2i_XL_stage2_512.pt` and `vq_ds16_t2i.pt`. LANTERN's authors have
-published an EAGLE drafter of stage 2 (`engine/models/families/lantern_drafter.py`).
+Stage 1 draws 256 px (16 x 16 codes), stage 2 512 px (32 x 32). The first 120 slots hold the
+caption, as flan-t5-xl's hidden states of its tokens, padded on the left. The row of the last
+caption slot predicts code 0. The unconditional row has learned states instead, with the same
+padding. The weights are the authors' `t2i_XL_stage1_256.pt`, `t2i_XL_stage2_512.pt` and
+`vq_ds16_t2i.pt`. LANTERN's authors have published an EAGLE drafter for stage 2
+(`engine/models/families/lantern_drafter.py`).
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ END = 1  # T5's </s>
 class LlamaGenBody(BodyModel):
     """Codes of 16 x 16 pixels after a condition, which is a caption or a class.
 
-    `network_type` is made from the GPT's configuration.
+    `network_type` is the class of the GPT, which is made from its configuration.
     """
 
     network_type: type[PreTrainedModel]
@@ -63,9 +64,9 @@ class LlamaGenBody(BodyModel):
     ) -> None:
         """Load the model.
 
-        `folders` has the parts "gpt" and "vq", and others that the model's condition needs; None is
-        random weights. `sizes` default to the published model's. Raises ModelError where a file is
-        missing or does not fit.
+        `folders` has the parts "gpt" and "vq", and any parts that the model's condition needs. If
+        it is None, weights are random. `sizes` are by default the published model's. Raises
+        ModelError where a file is missing or does not fit.
         """
         sizes = sizes or config(card)
         self.name, self.grid, self.sampling = card.name, card.grid, card.sampling
@@ -91,7 +92,7 @@ class LlamaGenBody(BodyModel):
         self.load_condition(sizes, folders)
 
     def load_condition(self, sizes: Sizes, folders: dict[str, Path] | None) -> None:
-        """Load what the condition needs besides the GPT, if it needs anything."""
+        """Load what the condition needs besides the GPT, if anything."""
 
     def embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
         return self.body.embed_tokens(tokens)
@@ -102,7 +103,7 @@ class LlamaGenBody(BodyModel):
     def position_ids(self, slots: Tensor, start: Tensor) -> Tensor:
         """Return position ids that count padding.
 
-        Code i then has the same position whatever the caption's length.
+        So code i has the same position for a caption of any length.
         """
         return slots.expand(len(start), -1)
 
@@ -119,7 +120,7 @@ class LlamaGenModel(LlamaGenBody):
     network_type = LlamaGenNetwork
 
     def load_condition(self, sizes: Sizes, folders: dict[str, Path] | None) -> None:
-        """Load the text encoder, part "text", and the drafter, where `folders` has that part."""
+        """Load the text encoder (part "text"), and the drafter if `folders` has that part."""
         # T5 overflows in float16.
         wide = torch.promote_types(self.dtype, torch.float32)
         text_dtype = self.dtype if self.dtype == torch.bfloat16 else wide
@@ -132,10 +133,10 @@ class LlamaGenModel(LlamaGenBody):
                 self.drafter = llamagen_drafter(self, folders["drafter"])
 
     def tokens(self, text: str) -> list[int]:
-        """Return T5's token ids of a prompt, `</s>` included, at most as many as caption slots.
+        """Return T5's token ids of a prompt, `</s>` included.
 
-        The prompt is in lower case, as in LlamaGen's training. With random weights each byte is a
-        token.
+        There are at most as many ids as caption slots. The prompt is put in lower case, as in
+        LlamaGen's training. With random weights each byte is a token.
         """
         text = " ".join(text.lower().split())
         if self.tokenizer is None:
@@ -144,7 +145,7 @@ class LlamaGenModel(LlamaGenBody):
 
     def prompt(self, text: str, guided: bool) -> Prompt:
         ids = torch.tensor([self.tokens(text)], device=self.device)
-        # No token attends to padding: states without it are the same.
+        # No token attends to padding, so the states are the same without it.
         states = self.text(input_ids=ids).last_hidden_state.to(self.dtype)
         padding = self.caption_slots - ids.shape[1]
         rows = F.pad(states, (0, 0, padding, 0))
@@ -156,14 +157,17 @@ class LlamaGenModel(LlamaGenBody):
 def new_network(
     make: Callable[[], PreTrainedModel], device: torch.device, dtype: torch.dtype, random: bool
 ) -> PreTrainedModel:
-    """Return a frozen network with random weights, or uninitialised ones, which take no time."""
+    """Return a frozen network.
+
+    Its weights are random if `random`; else they are uninitialised, which takes no time.
+    """
     with device if random else torch.device("meta"):
         network = make().to(dtype)
     return (network if random else network.to_empty(device=device)).eval().requires_grad_(False)
 
 
 def _tokenizer(folder: Path, limit: int) -> Tokenizer:
-    """Read T5's tokenizer, which truncates at `limit` tokens.
+    """Read T5's tokenizer, and let it truncate at `limit` tokens.
 
     Raises ModelError where the file is missing or broken.
     """

@@ -1,9 +1,9 @@
 """LlamaGen B, L, XL, XXL and 3B, class to image (Sun et al. 2024, arXiv:2406.06525).
 
-They have 256 px (16 x 16 codes) or 384 px (24 x 24). The first slot is one of ImageNet's classes,
-and its row predicts code 0. The unconditional row has the class that stands for none. The first
-slot's query and key are zero, as a caption's are. The weights are the authors' `c2i_B_256.pt` and
-so on, and `vq_ds16_c2i.pt`.
+The models draw 256 px (16 x 16 codes) or 384 px (24 x 24). The first slot holds one of ImageNet's
+classes, and its row predicts code 0. In the unconditional row this slot holds the class number that
+stands for no class. The first slot's query and key are zero, like those of caption slots. The
+weights are the authors' `c2i_B_256.pt` and so on, and `vq_ds16_c2i.pt`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The published weights of LlamaGen and RandAR, and the modules they load into.
+"""The published weights of LlamaGen and RandAR, and the modules into which they are loaded.
 
 The modules are a Llama body with 2-D RoPE, and Janus' VQ decoder. LlamaGen (Sun et al. 2024,
-arXiv:2406.06525) is a Llama in the layout of gpt-fast: q, k and v are one matrix, and its RoPE
-rotates neighbouring channels where transformers rotates channel i with channel i + D / 2. Its VQ
-model is Janus'.
+arXiv:2406.06525) is a Llama in the layout of gpt-fast: q, k and v are one matrix, and RoPE rotates
+neighbouring channels. transformers instead rotates channel i with channel i + D / 2. LlamaGen's VQ
+model is the same as Janus'.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from transformers import JanusVQVAE, JanusVQVAEConfig, LlamaConfig, LlamaForCaus
 from engine.models.supply.card import ModelCard, ModelError, Prompts
 
 ROPE_BASE = 10000.0
-CLASSES = 1000  # of ImageNet; the row behind theirs is of no class
+CLASSES = 1000  # of ImageNet; the row after theirs is for no class
 # Layers, heads and width by the size in a card's name (gpt.py of FoundationVision/LlamaGen).
 _SIZES = {
     "b": (12, 12, 768),
@@ -34,8 +34,8 @@ _SIZES = {
 class Sizes:
     """The configurations of LlamaGen's networks.
 
-    `gpt` has an additional field, `caption_slots`, which is 1 for a class. With a text encoder it
-    also has `caption_width`, the width of the encoder's states.
+    `gpt` has an additional field, `caption_slots`, which is 1 for a class. For a model with a text
+    encoder, `gpt` also has `caption_width`, the width of the encoder's states.
     """
 
     gpt: LlamaConfig
@@ -46,8 +46,8 @@ class Sizes:
 def config(card: ModelCard) -> Sizes:
     """Return the true sizes of a card's networks.
 
-    The GPT has the size in the card's name, or XL. The VQ model is VQ-16, and a model with captions
-    has flan-t5-xl's encoder.
+    The GPT of a model with classes has the size in the card's name; with captions it is XL. The VQ
+    model is VQ-16. A model with captions has flan-t5-xl's encoder.
     """
     vq = JanusVQVAEConfig(num_embeddings=card.codes)
     if card.prompts is Prompts.CLASSES:
@@ -82,9 +82,9 @@ def _gpt(card: ModelCard, size: str, **fields: int) -> LlamaConfig:
 class Rope2D(nn.Module):
     """Cosines and sines by slot.
 
-    The first half of the rotated pairs encodes the row of the grid, the second half the column.
-    Both are zero for caption slots, and so are the queries and keys of these: all of them get equal
-    attention.
+    The first half of the rotated pairs encodes the row of the grid, the second half the column. For
+    caption slots cosines and sines are zero. So queries and keys of these slots are zero too, and
+    all caption slots get equal attention.
     """
 
     cos: Tensor
@@ -110,8 +110,8 @@ class Rope2D(nn.Module):
 class LlamaGenNetwork(LlamaForCausalLM):
     """The GPT with a caption.
 
-    `caption` maps the text encoder's states to the first slots' inputs, and `unconditional` are the
-    states of no caption. Its RoPE depends on the grid; LlamaGenBody sets it.
+    `caption` maps the text encoder's states to the first slots' inputs. `unconditional` has the
+    states that stand for no caption. LlamaGenBody sets the RoPE, which depends on the grid.
     """
 
     def __init__(self, config: LlamaConfig) -> None:
@@ -130,7 +130,8 @@ class LlamaGenNetwork(LlamaForCausalLM):
 class LlamaGenClassNetwork(LlamaForCausalLM):
     """The GPT with a class.
 
-    `classes` has the first slot's inputs [CLASSES + 1, D]; the last one is for no class.
+    `classes` has the first slot's input for each class [CLASSES + 1, D]; the last row is for no
+    class.
     """
 
     def __init__(self, config: LlamaConfig) -> None:
@@ -141,7 +142,7 @@ class LlamaGenClassNetwork(LlamaForCausalLM):
 class RandARNetwork(LlamaGenClassNetwork):
     """The GPT that can be asked for any cell.
 
-    `instruction` [1, D] is what asks, before it is rotated to the cell.
+    `instruction` [1, D] is the input that asks, before it is rotated to the cell.
     """
 
     def __init__(self, config: LlamaConfig) -> None:
@@ -151,7 +152,7 @@ class RandARNetwork(LlamaGenClassNetwork):
 
 
 class LlamaGenVQ(JanusVQVAE):
-    """The codebook and the decoder, without the encoder."""
+    """The codebook and the decoder of LlamaGen's VQ model, without the encoder."""
 
     def __init__(self, config: JanusVQVAEConfig) -> None:
         super().__init__(config)
@@ -188,12 +189,12 @@ _VQ_KEYS = (
     (r"coder\.mid\.2\.", "coder.mid.block_2."),
 )
 VQ_UNUSED = ("encoder.", "quant_conv.", "quantize.codebook_used")
-GPT_UNUSED = ("freqs_cis",)  # a table that its code computes
+GPT_UNUSED = ("freqs_cis",)  # a table that LlamaGen's code computes
 TEXT_UNUSED = ("decoder.", "lm_head.")
 
 
 def gpt_key(key: str) -> str:
-    """Return a stored key, after `split_qkv`, as the network's; an unknown key is unchanged."""
+    """Map a key, as `split_qkv` returns it, to the network's; an unknown key is unchanged."""
     layer = re.fullmatch(r"layers\.(\d+)\.(.+)\.weight", key)
     if layer and layer[2] in _LAYER_KEYS:
         return f"model.layers.{layer[1]}.{_LAYER_KEYS[layer[2]]}.weight"
@@ -201,22 +202,25 @@ def gpt_key(key: str) -> str:
 
 
 def vq_key(key: str) -> str:
-    """Return a stored key as JanusVQVAE's."""
+    """Map a stored key to JanusVQVAE's."""
     for pattern, replacement in _VQ_KEYS:
         key = re.sub(pattern, replacement, key)
     return key
 
 
 def text_key(key: str) -> str:
-    """Return a T5 model's stored key as its encoder's, which shares the decoder's embedding."""
+    """Map a T5 model's stored key to its encoder's.
+
+    The encoder shares the decoder's embedding.
+    """
     return "embed_tokens.weight" if key == "shared.weight" else key.removeprefix("encoder.")
 
 
 def split_qkv(state: dict[str, Tensor], gpt: LlamaConfig) -> dict[str, Tensor]:
     """Split `layers.N.attention.wqkv` [3D, D] into wq, wk and wv [D, D].
 
-    Rows of q and k are put in transformers' order. Raises ModelError, which names the key, where
-    one has another shape.
+    The rows of q and k are put in transformers' order. Raises ModelError, which names the key, if a
+    wqkv has another shape.
     """
     split = {}
     width, heads = gpt.hidden_size, gpt.num_attention_heads
@@ -239,6 +243,6 @@ def split_qkv(state: dict[str, Tensor], gpt: LlamaConfig) -> dict[str, Tensor]:
 def pairs_apart(rows: Tensor, heads: int) -> Tensor:
     """Reorder the rows of q or k.
 
-    Each head's pairs (0, 1), (2, 3) .. become pairs (0, D / 2), (1, D / 2 + 1) ..
+    In each head, the pairs (0, 1), (2, 3) .. become the pairs (0, D / 2), (1, D / 2 + 1) ..
     """
     return rows.view(heads, -1, 2, rows.shape[1]).transpose(1, 2).reshape(rows.shape)

@@ -1,13 +1,14 @@
 """Compares a model with numbers that others published for its true weights.
 
 Greedy tokens need not be the same on every machine. Where two codes are nearly as likely, rounding
-decides, and all tokens after a different one differ. So a model is fed the published tokens, each
-after those before it, and asked how it ranks them. With the same weights all are among the
-likeliest in any dtype: of the embedded model's 1,024 codes, the likeliest in float32 is one of the
-four likeliest in bfloat16. With other weights a rank is any number: that 50 tokens are among the
-best hundredth by chance has a probability of 1e-100. A single wrong matrix of one layer moves ranks
-by less. In float32, whose rounding is 2^16 times as fine and changes hardly a token, it shows in
-how many tokens are the likeliest (docs/log.md has the figures).
+decides, and after one different token all later ones differ. So a model is fed the published
+tokens. For each, given the tokens before it, the model's ranking of the codes gives a rank.
+
+With the same weights all ranks are small in any dtype: of the embedded model's 1,024 codes, the
+likeliest in float32 is one of the four likeliest in bfloat16. With other weights a rank is any
+number: the probability that 50 tokens are among the best hundredth by chance is 1e-100. One wrong
+matrix in one layer moves ranks less than that. It shows in float32, whose rounding is 2^16 times as
+fine and changes hardly a token: fewer tokens are then the likeliest (docs/log.md has the figures).
 """
 
 from __future__ import annotations
@@ -22,19 +23,19 @@ from engine.models.likelihood import teacher_forced
 from engine.models.supply.device import DTYPES
 from engine.settings import Sampling
 
-BEST = 0.01  # the share of the codes, by rank, that each published token has to be in
-LIKELIEST = 0.9  # and, in the dtype of the publisher, the share of tokens that are the likeliest
+BEST = 0.01  # each published token must be in this share of the codes, by rank
+LIKELIEST = 0.9  # in the publisher's dtype, this share of tokens must be the likeliest
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """The first greedy tokens of a picture. Raises ValueError where there are none."""
+    """The first greedy tokens of a picture. Raises ValueError if there are no tokens."""
 
     source: str
-    dtype: str  # that they were computed in
-    template: str  # of the prompt, behind the beginning
+    dtype: str  # the dtype in which the tokens were computed
+    template: str  # of the prompt, after the beginning token
     prompt: str
-    prompt_tokens: int  # the beginning and the mark of the image among them
+    prompt_tokens: int  # their number, with the beginning and image tokens
     guidance: float
     tokens: tuple[int, ...]
 
@@ -45,11 +46,11 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How a model ranks published tokens, each after those before it.
+    """A model's ranks of published tokens, each given the tokens before it.
 
     Attributes:
         ranks: rank of each token; 1 is the likeliest of `codes` codes.
-        prompt_tokens: number of tokens of the prompt here.
+        prompt_tokens: number of tokens that the prompt has here.
         exact: whether the model has the publisher's dtype or a wider one.
     """
 
@@ -66,7 +67,7 @@ class Comparison:
 
     @property
     def least(self) -> int:
-        """How many of the tokens have to be the likeliest."""
+        """The minimum number of published tokens that must be the model's likeliest token."""
         return math.ceil(LIKELIEST * len(self.ranks)) if self.exact else 0
 
     @property
@@ -80,7 +81,7 @@ class Comparison:
 
     @property
     def greedy(self) -> int:
-        """How many published tokens greedy decoding gives here before the first other one."""
+        """The number of published tokens that greedy decoding gives here before another token."""
         return next((i for i, rank in enumerate(self.ranks) if rank > 1), len(self.ranks))
 
 
@@ -107,15 +108,15 @@ PUBLISHED = {
 
 
 def compare(model: JanusModel, published: Published) -> Comparison:
-    """Feed the model the published prompt and tokens.
+    """Feed the published prompt and tokens to the model, and rank the tokens.
 
-    Its prompts have the published template from then on.
+    The model keeps the published template for its prompts.
     """
     model.template = published.template
     tokens = torch.tensor(published.tokens, device=model.device)
     sampling = Sampling(guidance=published.guidance)
     logits = teacher_forced(model, model.plan, published.prompt, sampling, tokens)
-    # Of numbers that are none, all count as likelier.
+    # If logits are NaN, all codes count as likelier.
     ranks = (~(logits < logits.gather(1, tokens[:, None]))).sum(1)
     count = len(model.prompt_ids(published.prompt))
     exact = model.dtype.itemsize >= DTYPES[published.dtype].itemsize

@@ -1,10 +1,10 @@
 """RandAR-L, class to image in any order: 256 px (Pang et al., CVPR 2025, arXiv 2412.01827).
 
-It has 16 x 16 codes, and LlamaGen's layers over another sequence. After the class, an instruction
-before each token asks for its cell: [class, I(a), a, I(b), b, ..] for cells a, b, .. in any order.
-Attention is causal, and an instruction's output predicts the token after it. Both are rotated to
-the cell itself. The weights are the authors', and LlamaGen's `vq_ds16_c2i.pt`. Source:
-RandAR/model/randar_gpt.py of ziqipang/RandAR.
+It has 16 x 16 codes. Its layers are LlamaGen's, over another sequence. After the class, an
+instruction before each token asks for the token's cell: [class, I(a), a, I(b), b, ..] for cells a,
+b, .. in any order. Attention is causal, and an instruction's output predicts the token after it.
+Instruction and token are both rotated to the cell itself. The weights are the authors' own, and
+LlamaGen's `vq_ds16_c2i.pt`. Source: RandAR/model/randar_gpt.py of ziqipang/RandAR.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from engine.models.families.llamagen_weights import RandARNetwork
 class RandARModel(LlamaGenClassModel):
     """RandAR: a window's row has two inputs, its token and an instruction.
 
-    The instruction is for the cell that the row asks for. The instruction's output is the row's. In
-    a chain and in a tree a row asks for the cell of the token that follows it. What is kept is then
-    the authors' sequence of one token at a time (`num_inference_steps` = -1), and a row in the
-    root's place sees its own copy of the root and no other row. Whole pictures are in raster order,
-    because ZipAR and Parallel rows need rows.
+    The instruction is for the cell that the row asks for, and its output is the row's output. In
+    chains and trees a row asks for the cell of the token that follows it. The inputs that are kept
+    are then those of the authors' decoding of one token at a time (`num_inference_steps` = -1). A
+    row in the root's place sees its own copy of the root and no other row. Whole pictures are in
+    raster order, because ZipAR and Parallel rows need rows.
 
-    Guidance grows from 1: a token with n tokens before it in the order, known ones included, has 1
-    + (s - 1) n / N, where N is the picture's number of tokens. (Where the authors draw several at
-    once, all have the first one's.) The sampling is that of the authors' `sample_c2i.py`: s = 4,
-    all codes, temperature 1.
+    Guidance grows from 1. A token with n tokens before it in the order, known ones included, has
+    scale 1 + (s - 1) n / N, where N is the number of tokens in the picture. (Where the authors draw
+    several tokens at once, all have the first one's scale.) The sampling is that of the authors'
+    `sample_c2i.py`: s = 4, all codes, temperature 1.
     """
 
     fills_in = Fills.ANY
@@ -46,11 +46,11 @@ class RandARModel(LlamaGenClassModel):
     def instructions(self) -> Tensor:
         """The instruction of each cell [N, D].
 
-        It is the learnt one. In each of its heads neighbouring channels are rotated to the cell, as
-        the published layout rotates queries and keys.
+        This is the learnt instruction, rotated to the cell: in each head, neighbouring channels are
+        rotated, in the published layout of queries and keys.
         """
         rope, learnt = self.body.rotary_emb, self.network.instruction
-        half = rope.cos.shape[1] // 2  # the other half are the same angles
+        half = rope.cos.shape[1] // 2  # the other half has the same angles
         cos, sin = (table[self.caption_slots :, None, :half] for table in (rope.cos, rope.sin))
         x, y = learnt.to(cos.dtype).view(-1, half, 2).unbind(-1)
         rotated = torch.stack([x * cos - y * sin, y * cos + x * sin], -1)
@@ -75,7 +75,7 @@ class RandARModel(LlamaGenClassModel):
         target_slots = ctx.slots[targets.clamp_max(plan.length - 1)]
         own = self.embed(tokens, slots).expand(ctx.batch, -1, -1)
         if not cache.base:
-            # What stands for the first window's root is the prompt's last input.
+            # The first window's root is the prompt's last input, whatever id is given for it.
             root = ctx.prompt.embeddings[:, -1:]
             own = torch.where((slots == plan.root)[:, None], root, own)
         asking = self.instructions[target_slots].expand_as(own)
@@ -87,7 +87,7 @@ class RandARModel(LlamaGenClassModel):
         order = places
         if plan.fronts:
             parents = tuple(range(length)) if parents is None else parents
-            # In raster order an instruction stands between the token before its cell and its own.
+            # In raster order an instruction stands between the token before its cell and the cell's.
             token = 2 * (slots + ctx.behind)
             order = torch.stack([token, token + 1], 1).flatten()
         mask = ctx.mask(order, before, None if parents is None else _inputs(parents))
@@ -101,12 +101,13 @@ class RandARModel(LlamaGenClassModel):
         return ctx.guide(logits, targets, guidance)
 
 
-# A graph that is captured finds its tree by these parents.
+# The parents by which a captured graph finds its tree.
 @functools.lru_cache(maxsize=256)
 def _inputs(parents: tuple[int, ...]) -> tuple[int, ...]:
-    """Return which input each input of a window's rows follows.
+    """Return the parents of a window's inputs, given the parents of its rows.
 
-    A token follows the instruction that asked for it, and an instruction its row's token.
+    A row has two inputs, a token and an instruction. A token follows the instruction that asked for
+    it. An instruction follows its row's token.
     """
     roots = enumerate(parents)
     tokens = (2 * row if row == parent else 2 * parent + 1 for row, parent in roots)

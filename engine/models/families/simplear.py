@@ -3,16 +3,17 @@
 A Qwen2 body over text and 64,000 image tokens of 16 x 16 pixels, in raster order with nothing
 between them.
 
-The unconditional row is a sentence of faults in the prompt's place, at positions of its own. The
-authors mix the log-probabilities of both rows over the whole vocabulary, u + s (c - u); here their
-logits are mixed. The two differ by a number a row, which no distribution over the codes contains.
-The authors' sampler may also draw a word, and then takes the nearest end of the codes; here only
-codes are drawn.
+In the unconditional row a sentence of faults replaces the prompt, at positions of its own. The
+authors mix the log-probabilities of both rows over the whole vocabulary, u + s (c - u). Here the
+rows' logits are mixed. In each row the two results differ by a constant, which does not change the
+distribution over the codes. The authors' sampler may also draw a word, which it replaces by the
+nearest end of the codes. Here only codes are drawn.
 
 An image token's id is the tokenizer's length plus its code. The codes are those of finite scalar
-quantisation (Mentzer et al. 2023, arXiv:2309.15505), a lattice that no file holds. Their decoder is
-NVIDIA's Cosmos tokenizer's, a TorchScript file: codes int32 [B, 1, h, w] of one frame to pixels [B,
-3, 1, 16 h, 16 w]. It runs as it was saved, in 16 bits, because its casts are part of its code.
+quantisation (Mentzer et al. 2023, arXiv:2309.15505), a lattice that no file holds. The decoder is
+the one of NVIDIA's Cosmos tokenizer, a TorchScript file. It turns codes int32 [B, 1, h, w] of one
+frame into pixels [B, 3, 1, 16 h, 16 w]. It runs as it was saved, in 16 bits, because its casts are
+part of its code.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from engine.models.supply.weights import (
 )
 from engine.settings import SettingError
 
-# From generate.py of wdrink/SimpleAR, where the second is the unconditional row's text.
+# From generate.py of wdrink/SimpleAR; NEGATIVE is the unconditional row's text.
 POSITIVE = "A highly realistic image of "
 NEGATIVE = (
     "An image of aerial view, overexposed, low quality, deformation, a poor composition, bad hands,"
@@ -51,17 +52,17 @@ NEGATIVE = (
 )
 BEGIN, IMAGE = "<|t2i|>", "<|soi|>"
 MAX_PROMPT_TOKENS = 512  # 1,000 characters can be 4,000 tokens, too many for the cache's memory
-LEVELS = (8, 8, 8, 5, 5, 5)  # of the Cosmos tokenizer's quantiser, 64,000 codes
-# Qwen2.5's tokens, 22 marks of its own among them, and the seven that train.py adds.
+LEVELS = (8, 8, 8, 5, 5, 5)  # of the Cosmos tokenizer's quantiser: 64,000 codes
+# Qwen2.5's tokens, including its 22 marks, and the seven tokens that train.py adds.
 WORDS = 151_665 + 7
-SIDE = 16  # pixels of a code
+SIDE = 16  # pixels along a code's side
 
 
 def config(card: ModelCard) -> Qwen2Config:
-    """Return the public model's configuration: Qwen2.5-0.5B's with the codes after its words.
+    """Return the public model's configuration: Qwen2.5-0.5B's, with the codes after its words.
 
-    Embedding and head are one matrix, as Qwen2.5's are: the 1.5B model is listed with 1.64 billion
-    parameters, which is what it has with one.
+    Embedding and head are one matrix, as in Qwen2.5. The listed size of the 1.5B model, 1.64
+    billion parameters, agrees with that.
     """
     return Qwen2Config(
         vocab_size=WORDS + card.codes,
@@ -79,8 +80,9 @@ def config(card: ModelCard) -> Qwen2Config:
 def fsq_codebook(levels: tuple[int, ...]) -> Tensor:
     """Return the codes of finite scalar quantisation, float32 [V, D] in -1 .. 1.
 
-    Digit d of code n, counted from the least, is n // (levels before d) % level. Its value is that
-    digit's distance from the middle one.
+    A code's number n has D digits, the lowest first. Digit d is n // (product of the levels before
+    d) % levels[d]. The code's value d is the distance of that digit from the middle one, scaled to
+    -1 .. 1.
     """
     sizes = torch.tensor(levels)
     places = torch.tensor([1, *levels[:-1]]).cumprod(0)
@@ -89,7 +91,7 @@ def fsq_codebook(levels: tuple[int, ...]) -> Tensor:
 
 
 class SimpleARModel(BodyModel):
-    """32 x 32 codes are 512 x 512 pixels, 64 x 64 are 1,024 x 1,024; the weights are the same."""
+    """32 x 32 codes are 512 x 512 pixels, 64 x 64 are 1,024 x 1,024; both use the same weights."""
 
     def __init__(
         self,
@@ -102,10 +104,10 @@ class SimpleARModel(BodyModel):
     ) -> None:
         """Load the model.
 
-        `folders` has the parts "model" and "vq", whose TorchScript file is run. None is random
-        weights at the body's true size, a token for each byte of a prompt, and a linear map of a
-        code's numbers to its pixels in place of the decoder. Raises ModelError where a file is
-        missing or does not fit.
+        `folders` has the parts "model" and "vq"; the TorchScript file of "vq" is run. If `folders`
+        is None, the body has random weights at its true size, each byte of a prompt is a token, and
+        a linear map from a code's numbers to its pixels replaces the decoder. Raises ModelError
+        where a file is missing or does not fit.
         """
         self.name, self.grid, self.sampling = card.name, card.grid, card.sampling
         self.device, self.dtype = device, dtype
@@ -135,8 +137,8 @@ class SimpleARModel(BodyModel):
     def prompt_ids(self, text: str) -> list[int]:
         """Return the conditional row's ids.
 
-        Raises SettingError for a prompt that is too long, or that holds one of the tokenizer's
-        marks.
+        Raises SettingError if the prompt is too long, or if it has one of the tokenizer's marks in
+        it.
         """
         marks = self.tokenizer.get_added_tokens_decoder().values() if self.tokenizer else ()
         for mark in marks:
@@ -170,7 +172,7 @@ class SimpleARModel(BodyModel):
         return self.body.embed_tokens(tokens + self.first)
 
     def head(self, hidden: Tensor) -> Tensor:
-        """Return the codes' logits; the whole head has three times as many rows, of words."""
+        """Return logits over the codes only, because two thirds of the head's rows are for words."""
         rows = self.network.lm_head.weight[self.first : self.first + self.vocab_size]
         return F.linear(hidden, rows)
 
@@ -180,9 +182,9 @@ class SimpleARModel(BodyModel):
 
 
 class _LinearDecoder(nn.Module):
-    """Replaces the file's decoder where weights are random, with its shapes.
+    """Replaces the file's decoder where weights are random, with the same shapes.
 
-    One linear map turns each code's numbers in `codebook` [V, D] into its pixels.
+    A linear map turns each code's numbers in `codebook` [V, D] into the pixels of the code.
     """
 
     def __init__(self, codebook: Tensor) -> None:
@@ -214,9 +216,9 @@ def _read_tokenizer(folder: Path) -> Tokenizer:
 
 
 def _first_code(tokenizer: Tokenizer, codes: int, settings: Qwen2Config) -> int:
-    """Return the id of code 0: the tokenizer's number of tokens, marks included.
+    """Return the id of code 0, which is the tokenizer's number of tokens, marks included.
 
-    Raises ModelError where the model has no room for the codes after them.
+    Raises ModelError if the model's vocabulary has no room for the codes after these tokens.
     """
     words: int = tokenizer.get_vocab_size(with_added_tokens=True)
     if words + codes > settings.vocab_size:
@@ -244,7 +246,7 @@ def _empty(settings: Qwen2Config, device: torch.device, dtype: torch.dtype) -> Q
     with torch.device("meta"):
         network = Qwen2ForCausalLM(settings)
     network.to(dtype).to_empty(device=device)
-    network.tie_weights()  # where the configuration says so; they were parted on their way
+    network.tie_weights()  # if the configuration says so; `to_empty` untied them
     # The rotary frequencies are not weights, and must not be rounded to the body's dtype.
     network.model.rotary_emb = Qwen2RotaryEmbedding(settings).to(device)
     return network.eval().requires_grad_(False)

@@ -1,22 +1,23 @@
 """Model cards: everything known of a model before it is loaded.
 
-cards.toml has them, in the order in which the page lists them.
+The cards are in cards.toml, in the order in which the page lists the models.
 
 A family's class is `Model(card, folders, device, dtype)`, called by `engine.models.load`:
 
-    folders: dict[str, Path] | None    part -> folder with that part's files (`ModelCard.repos`
-                                       names the parts: "model" alone for Janus and Emu3; "gpt",
-                                       "vq", "text" for LlamaGen, the last but for classes;
-                                       "gpt", "vq" for RandAR; "model", "vq", "text" for the
-                                       Chameleon family; "model", "vq" for SimpleAR).
-                                       `card.source_of("gpt").files[0]` is a
-                                       file's name in it. None: random weights at the card's true
-                                       size; no file is read, and the network is not used.
+    folders: dict[str, Path] | None    maps each part to the folder of its files. Parts are named
+                                       in `ModelCard.repos`: "model" for Janus and Emu3; "gpt",
+                                       "vq", "text" for LlamaGen with captions; "gpt", "vq" for
+                                       LlamaGen with classes and for RandAR; "model", "vq",
+                                       "text" for the Chameleon family; "model", "vq" for
+                                       SimpleAR. The first file of "gpt" in its folder is
+                                       `card.source_of("gpt").files[0]`. None: random weights at
+                                       the card's true size; no file is read, and the network is
+                                       not used.
     device, dtype                      torch.device and torch.dtype of the body; memory has been
                                        checked.
 
-It raises ModelError for a file that is missing or does not fit the card. Given a card with other
-sizes than those in cards.toml (`dataclasses.replace`), it takes the sizes from the files' own
+The class raises ModelError for a file that is missing or does not fit the card. For a card whose
+sizes differ from cards.toml (`dataclasses.replace`), the class takes the sizes from the files' own
 configuration, and name, grid and sampling from the card.
 """
 
@@ -40,7 +41,7 @@ from engine.settings import Sampling
 
 REVISIONS = Path(__file__).with_name("revisions.json")
 WEIGHTS = Path(__file__).parents[3] / "weights"  # of the embedded model
-TORCHSCRIPT = ".jit"  # how the name of a file ends whose loading runs the code in it
+TORCHSCRIPT = ".jit"  # suffix of TorchScript files; loading one runs the code in it
 GIB = 2**30
 
 
@@ -67,8 +68,8 @@ class RepoFiles:
     Attributes:
         files: patterns of the files to download.
         revision: a commit hash, or "main" until `python -m engine.models.supply.pin_revisions` has
-            pinned it.
-        digests: pairs of a file and its digest there, as `weights.differing` takes them.
+            pinned the repository.
+        digests: pairs of a file name and the hub's digest, as `weights.differing` takes them.
     """
 
     part: str
@@ -78,13 +79,14 @@ class RepoFiles:
     digests: tuple[tuple[str, str], ...] = ()
 
     def takes(self, name: str) -> bool:
-        """Return whether a file of the repository is among those to download."""
+        """Return whether a model downloads this file of the repository."""
         return any(fnmatchcase(name, pattern) for pattern in self.files)  # as the hub's client does
 
     def commit(self, folder: Path) -> str:
         """Return the commit of the files in a folder.
 
-        A folder of the hub's cache is named by its commit; for another folder it is the revision.
+        A folder of the hub's cache is named by its commit. For any other folder this returns the
+        revision.
         """
         return folder.name if re.fullmatch("[0-9a-f]{40}", folder.name) else self.revision
 
@@ -103,15 +105,16 @@ class ModelCard:
 
     Attributes:
         length: sequence positions of one image, forced ones included.
-        layers: parameters of the transformer's layers, of which there are `depth`.
+        layers: number of parameters in the transformer's layers.
+        depth: number of the transformer's layers.
         kv_values: KV-cache elements of one position of one guidance row.
         working: bytes for activations and the image decoder.
-        download: bytes of its files on the hub, to a tenth of a gigabyte.
-        drafter: its drafter, which is loaded on request only.
+        download: bytes of the model's files on the hub, to a tenth of a gigabyte.
+        drafter: the model's drafter, which is loaded on request only.
         fills_in: as in ImageModel.
-        inputs: how many inputs of the body a row of a window has.
-        raced: who raced it with its true weights; empty where the makers of this repository never
-            have, because they can reach no hub.
+        inputs: number of the body's inputs in each row of a window.
+        raced: who raced the model with its true weights; empty where the makers of this repository
+            never have, because they can reach no hub.
     """
 
     name: str
@@ -141,15 +144,15 @@ class ModelCard:
     def check_prompt(self, text: str) -> None:
         """Raise SettingError for a prompt that names nothing that the model draws.
 
-        Nothing of the model has to be loaded for that.
+        The model need not be loaded.
         """
         if self.prompts is Prompts.CLASSES:
             read_class(text)
 
     def with_drafter(self) -> ModelCard:
-        """Return the card with its drafter, whose part is "drafter".
+        """Return the card with the drafter added as the part "drafter".
 
-        Raises ModelError where none was published.
+        Raises ModelError if no drafter was published.
         """
         if self.drafter is None:
             others = ", ".join(card.name for card in CARDS.values() if card.drafter)
@@ -163,9 +166,9 @@ class ModelCard:
         )
 
     def check_code(self, allowed: bool) -> None:
-        """Raise ModelError where a file is TorchScript and the host has not allowed that.
+        """Raise ModelError if a file is TorchScript and the host has not allowed TorchScript.
 
-        The code of such a file runs when it is loaded.
+        Loading such a file runs the code in it.
         """
         for source in () if allowed else self.repos:
             for file in source.files:
@@ -181,16 +184,16 @@ class ModelCard:
         return {source.part: source for source in self.repos}[part]
 
 
-# Of each repository {"commit": hash, "files": {name: digest}}, or None where it is not pinned.
+# Maps each repository to {"commit": hash, "files": {name: digest}}, or to None if not pinned.
 _PINNED: dict[str, dict[str, Any] | None] = json.loads(REVISIONS.read_text("utf-8"))
-# Of a drafter's repository, which holds what the trainer saved, these files are enough.
+# A drafter's repository holds everything that the trainer saved; these files are enough.
 _DRAFTER_FILES = ("config.json", "pytorch_model*.bin", "model*.safetensors*")
 
 
 def read_cards(file: Path) -> dict[str, ModelCard]:
     """Read the cards of a file like cards.toml, by name.
 
-    Raises KeyError or TypeError where one lacks a field or has an unknown one.
+    Raises KeyError or TypeError if a card lacks a field or has an unknown field.
     """
     read = tomllib.loads(file.read_text("utf-8"))
     models = [read["families"].get(own["family"], {}) | own for own in read["models"]]

@@ -1,4 +1,4 @@
-"""Device and dtype of a model, whether it fits there, and the kinds of failure there.
+"""Chooses a model's device and dtype, checks that the model fits there, and classifies failures.
 
 Memory is checked before any weights are read.
 """
@@ -20,14 +20,14 @@ from engine.processors import CGROUP
 from engine.settings import SettingError
 
 DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16, "float32": torch.float32}
-LANES = 2  # that must fit beside the weights; a race asks for its own number
-# Bytes that a lane's graphs keep for their results, for each of the model's codes: the most that
-# any decoder's took on an H200, LANTERN's 208 MiB of Janus-Pro's 16,384 codes.
+LANES = 2  # lanes that must fit beside the weights; a race asks for its own number
+# Bytes that a lane's graphs keep for their results, for each of the model's codes. This is the most
+# that any decoder took on an H200: LANTERN's 208 MiB with Janus-Pro's 16,384 codes.
 _GRAPHS = 13 * 2**10
 _PROMPT = 256  # positions of a prompt; longer ones are rare
 _CUDA_MEMORY_ALLOCATION = 2  # cudaErrorMemoryAllocation
-# What a container has, of cgroup v2 or of v1: its limit, what it uses, and in its numbers the line
-# of cached files.
+# A container's files in cgroup v2, then in v1: its limit, the memory in use, and the statistics
+# with the name of the entry for cached files.
 _LIMITS = (
     ("memory.max", "memory.current", "memory.stat", "inactive_file"),
     (
@@ -41,15 +41,15 @@ _MEMINFO = Path("/proc/meminfo")
 
 
 def zero_gpu() -> bool:
-    """Return whether this is a ZeroGPU Space.
+    """Return whether this is a ZeroGPU Space, which has a real GPU only in decorated calls.
 
-    There torch.cuda is emulated outside a decorated call.
+    Elsewhere in such a Space torch.cuda is emulated.
     """
     return os.environ.get("SPACES_ZERO_GPU", "").lower() in ("1", "true")
 
 
 def resolve_device(wanted: str = "auto") -> torch.device:
-    """Return the device of that name; "auto" is a GPU where there is one.
+    """Return the device of that name; "auto" is a GPU if there is one, else the CPU.
 
     Raises ModelError for an unknown or missing device.
     """
@@ -72,8 +72,8 @@ def resolve_device(wanted: str = "auto") -> torch.device:
 def loading_device(device: torch.device) -> torch.device:
     """Return where weights from files are put.
 
-    This is the device itself, one tensor at a time. On ZeroGPU, whose device appears only later, it
-    is main memory.
+    Weights go to the device itself, one tensor at a time. On ZeroGPU, whose device appears only
+    later, they go to main memory.
     """
     return torch.device("cpu") if zero_gpu() else device
 
@@ -81,8 +81,8 @@ def loading_device(device: torch.device) -> torch.device:
 def resolve_dtype(device: torch.device, wanted: str | torch.dtype | None = None) -> torch.dtype:
     """Return the dtype to run in: the requested one, or the fastest on the device.
 
-    The fastest is bfloat16 on Ampere and later GPUs and on a CPU that multiplies in it, float16 on
-    older GPUs, and float32 on other CPUs. Raises ModelError for a name not in DTYPES.
+    The fastest is bfloat16 on Ampere and later GPUs, and on CPUs that multiply in bfloat16. It is
+    float16 on older GPUs, and float32 on other CPUs. Raises ModelError for a name not in DTYPES.
     """
     if isinstance(wanted, torch.dtype):
         return wanted
@@ -102,7 +102,7 @@ def resolve_dtype(device: torch.device, wanted: str | torch.dtype | None = None)
 def cpu_has_bfloat16() -> bool:
     """Return whether the CPU multiplies in bfloat16.
 
-    One that does not (AVX2 alone) takes 28 times as long in it as in float32.
+    A CPU that does not (AVX2 alone) takes 28 times as long in bfloat16 as in float32.
     """
     capabilities = torch.cpu.get_capabilities()
     return any(capabilities.get(name) for name in ("avx512_bf16", "amx_bf16"))
@@ -111,8 +111,9 @@ def cpu_has_bfloat16() -> bool:
 def race_bytes(card: ModelCard, dtype: torch.dtype, lanes: int, graphs: bool = False) -> int:
     """Return the bytes that a race takes besides the weights.
 
-    They are a KV cache of two guidance rows for each lane, with another layer for a drafter, what
-    captured `graphs` keep, and the working memory of a pass or of decoding one picture.
+    Each lane takes a KV cache of two guidance rows, with one more layer for a drafter, and the
+    memory that captured `graphs` keep. The race also takes the working memory of a pass or of
+    decoding one picture.
     """
     positions = card.length + _PROMPT + MAX_ROWS
     drafter = any(source.part == "drafter" for source in card.repos)  # loaded, not only published
@@ -122,7 +123,7 @@ def race_bytes(card: ModelCard, dtype: torch.dtype, lanes: int, graphs: bool = F
 
 
 def required_bytes(card: ModelCard, dtype: torch.dtype, lanes: int = LANES) -> int:
-    """Return the bytes that a model and a race of `lanes` lanes take."""
+    """Return the bytes that a model takes together with a race of `lanes` lanes."""
     return card.parameters * dtype.itemsize + race_bytes(card, dtype, lanes)
 
 
@@ -134,10 +135,10 @@ def check_lane_count(
     slots: Slots,
     graphs: bool = False,
 ) -> None:
-    """Raise SettingError where a race of `lanes` lanes does not fit beside the loaded model.
+    """Raise SettingError if a race of `lanes` lanes does not fit beside the loaded model.
 
-    The message says how many fit. Its slots from earlier races belong to the lanes; where room is
-    short, those that the race does not use are freed.
+    The message says how many lanes fit. The race reuses the caches of the model's first `lanes`
+    free slots. If memory is short, the other free slots are cleared.
     """
     free, need = available(device), partial(race_bytes, card, dtype, graphs=graphs)
     if free is None:
@@ -155,7 +156,7 @@ def check_lane_count(
 
 
 def available(device: torch.device) -> int | None:
-    """Return the bytes free on the device, or None where that is unknown, as on ZeroGPU."""
+    """Return the bytes free on the device; None if the number is unknown, as on ZeroGPU."""
     if device.type == "cuda":
         if zero_gpu():
             return None
@@ -165,9 +166,9 @@ def available(device: torch.device) -> int | None:
 
 
 def main_memory(meminfo: Path = _MEMINFO, cgroup: Path = CGROUP) -> int | None:
-    """Return the bytes free in main memory, of the machine or within a container's limit.
+    """Return the bytes free in main memory, or None if the system does not report them.
 
-    Returns the smaller of both, and None where the system does not report it.
+    In a container this is at most what the container's limit leaves.
     """
     free = [bound for bound in (_machine(meminfo), _container(cgroup)) if bound is not None]
     return min(free, default=None)
@@ -216,7 +217,7 @@ def check(card: ModelCard, device: torch.device, dtype: torch.dtype) -> None:
 
 
 def shortage(card: ModelCard, device: torch.device, dtype: torch.dtype) -> str | None:
-    """Return a sentence on the missing memory; None if the model fits or that is unknown."""
+    """Return a sentence on the missing memory; None if the model fits or the memory is unknown."""
     free, need = available(device), required_bytes(card, dtype)
     if free is not None and need > free:
         return (

@@ -1,8 +1,8 @@
 """Downloads files from the Hugging Face hub, at pinned revisions, into the hub's own cache.
 
 HF_HOME and HF_HUB_OFFLINE are honoured. Every failure is a ModelError that says what to do. After a
-broken connection the client asks for the rest of the file. A download that is started again finds
-the complete files, and no halves.
+broken connection the client asks for the rest of the file. A download that is started again keeps
+the complete files and fetches the incomplete ones from their beginning.
 """
 
 from __future__ import annotations
@@ -27,18 +27,22 @@ from engine.models.supply.card import TORCHSCRIPT, ModelCard, ModelError, RepoFi
 from engine.models.supply.progress import Phase, Progress, Report
 from engine.models.supply.weights import differing, shards
 
-HUB_SECONDS = 10.0  # for the hub to answer
-# of weights that a host has: with the files of a repository in its folder owner/name
+HUB_SECONDS = 10.0  # time limit for the hub to answer
+# A host's own folder of weights; the files of a repository are in its subfolder owner/name.
 folder_of_weights: Path | None = None
 _ENDINGS = (".safetensors", ".pt", ".bin", TORCHSCRIPT)
 
-_NAMED = 6  # missing files, in a sentence
+_NAMED = 6  # missing files that a sentence names
 
 log = logging.getLogger(__name__)
 
 
 def set_folders(cache: Path | None, weights: Path | None) -> None:
-    """Set where downloads go, by default the hub's own cache, and the folder of weights, if any."""
+    """Set the folder for downloads and the folder of weights.
+
+    Where `cache` is None, downloads go to the hub's own cache. Where `weights` is None, there is no
+    folder of weights.
+    """
     global folder_of_weights
     if cache is not None:
         # The hub's client read its environment when it was imported.
@@ -59,8 +63,8 @@ def fetch_all(card: ModelCard, report: Report = lambda progress: None) -> dict[s
 def fetch(source: RepoFiles, report: Report = lambda progress: None) -> Path:
     """Return the folder with the source's files, after downloading those that are missing.
 
-    It is a given folder, or the hub's cache. Downloads are compared with their pinned digests.
-    Raises ModelError.
+    The folder is the source's own in the folder of weights, if that exists, or else in the hub's
+    cache. Files that were downloaded are compared with their pinned digests. Raises ModelError.
     """
     report(Progress(Phase.LOOKING_UP, 0.0))
     if (here := own_folder(source)) is not None:
@@ -83,9 +87,9 @@ def fetch(source: RepoFiles, report: Report = lambda progress: None) -> Path:
 
 
 def _reject_others(source: RepoFiles, folder: Path) -> None:
-    """Raise ModelError where files of the hub's cache are not those that were pinned.
+    """Raise ModelError where files in the hub's cache differ from those that were pinned.
 
-    They are removed, so that the next start does not take them for the right ones.
+    These files are removed, so that the next start does not use them.
     """
     others = differing(folder, source.digests)
     for name in others:
@@ -100,15 +104,15 @@ def _reject_others(source: RepoFiles, folder: Path) -> None:
 
 
 def own_folder(source: RepoFiles) -> Path | None:
-    """Return the source's folder in the folder of weights, or None."""
+    """Return the source's folder in the folder of weights; None if there is no such folder."""
     folder = folder_of_weights and folder_of_weights / source.repo
     return folder if folder and folder.is_dir() else None
 
 
 def at_hand(source: RepoFiles) -> Path | None:
-    """Return the folder with a source's files, or None where not all are on this machine.
+    """Return the folder with a source's files; None if not all are on this machine.
 
-    Raises ModelError where the folder of weights has only some of them.
+    Raises ModelError if the source's folder in the folder of weights has only some of the files.
     """
     if (folder := own_folder(source)) is not None:
         complete(source, folder)
@@ -116,7 +120,7 @@ def at_hand(source: RepoFiles) -> Path | None:
     try:
         folder = _snapshot(source, local_files_only=True)
         complete(source, folder)
-    except Exception:  # of the client's many, or of `complete`
+    except Exception:  # one of the client's many classes, or from `complete`
         return None
     return folder
 
@@ -129,9 +133,9 @@ def _snapshot(source: RepoFiles, **options: Any) -> Path:
 
 
 def require(card: ModelCard) -> None:
-    """Raise ModelError where a model's files are neither here nor on a hub that answers in seconds.
+    """Raise ModelError if a model's files are neither here nor to be had from the hub.
 
-    Downloads nothing.
+    The hub has to answer within HUB_SECONDS. Nothing is downloaded.
     """
     for source in card.repos:
         if at_hand(source):
@@ -145,8 +149,8 @@ def require(card: ModelCard) -> None:
 def explain(source: RepoFiles, error: Exception) -> str:
     """Return a message for the user: what went wrong and what to do.
 
-    Subclasses are tested before their bases: a gated repository is a kind of missing one, an
-    incomplete snapshot a kind of missing entry.
+    Subclasses are tested before their bases. For the hub's client a gated repository is a kind of
+    missing repository, and an incomplete snapshot a kind of missing entry.
     """
     page = f"https://huggingface.co/{source.repo}"
     offline = constants.is_offline_mode()
@@ -199,10 +203,10 @@ def explain(source: RepoFiles, error: Exception) -> str:
 
 
 def absent(source: RepoFiles) -> str:
-    """Return the sentence that a source is not here, with what the hub's cache lacks.
+    """Return a sentence that says that a source is not here and what the hub's cache lacks.
 
-    These are names of files where an earlier download listed them or where they are pinned, else
-    their patterns.
+    The sentence names the missing files if an earlier download listed them or if they are pinned.
+    Else it names the patterns of the files.
     """
     try:
         listed = [each.path for each in get_cached_repo_tree(source.repo, revision=source.revision)]
@@ -238,7 +242,7 @@ def _http_error(source: RepoFiles, error: errors.HfHubHTTPError) -> str:
 def complete(source: RepoFiles, folder: Path) -> None:
     """Raise ModelError if weight files are missing in `folder`.
 
-    The hub's client does not notice that in a cache that another program filled.
+    The hub's client does not notice this in a cache that another program filled.
     """
     again = "delete its folder, and the next start downloads it again"
     if folder == own_folder(source):
@@ -270,8 +274,8 @@ def _has_weights(source: RepoFiles) -> bool:
 def _bar(report: Report) -> type[tqdm]:
     """Return a progress bar for the hub's client that draws nothing and reports bytes.
 
-    The client makes one bar for bytes received, one for bytes written and one for files. The one
-    that counts most bytes is followed.
+    The client makes one bar for bytes received, one for bytes written and one for files. Reported
+    is the bar that has counted most bytes.
     """
     furthest = 0
 

@@ -17,7 +17,10 @@ class Phase(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The `fraction` that is done, from 0 to 1; while downloading, `done` bytes of `total`."""
+    """Progress in a phase: `fraction`, from 0 to 1, is done.
+
+    While downloading, `done` is the number of bytes received out of `total`.
+    """
 
     phase: Phase
     fraction: float
@@ -25,7 +28,11 @@ class Progress:
     total: int = 0
 
     def within(self, start: float, width: float) -> Progress:
-        """Return it as part of a longer process, from `start` over `width` of it."""
+        """Return this progress as part of a longer process.
+
+        The part begins at the fraction `start` of that process and takes the fraction `width` of
+        it.
+        """
         return replace(self, fraction=start + width * self.fraction)
 
     def text(self, title: str) -> str:

@@ -1,6 +1,6 @@
-"""Model files: weights, tokenizers and digests.
+"""Reads model files (weights, tokenizers) and checks digests.
 
-Weights are copied into modules strictly; an error names the first key that does not fit.
+Weights are copied into modules strictly: an error names the first key that does not fit.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SUMS = "SHA256SUMS"
 
 
 def require_file(path: Path) -> Path:
-    """Return the path of a file. Raises ModelError where it is missing."""
+    """Return the path of a file. Raises ModelError if the file is missing."""
     if not path.is_file():
         raise ModelError(
             f"{path.name} is missing: delete its folder, and the next start downloads it again."
@@ -38,7 +38,7 @@ def require_file(path: Path) -> Path:
 def check_sums(folder: Path) -> None:
     """Compare the files of a folder of the repository with its SHA256SUMS, as `sha256sum` does.
 
-    A folder without that file, such as training writes, is accepted as it is. Raises ModelError,
+    A folder without SHA256SUMS, as training writes it, is accepted unchecked. Raises ModelError,
     which names the first file that is missing or different.
     """
     sums = folder / SUMS
@@ -63,10 +63,10 @@ def check_sums(folder: Path) -> None:
 
 
 def differing(folder: Path, digests: Iterable[tuple[str, str]]) -> list[str]:
-    """Return the files in a folder whose digests differ.
+    """Return the files in a folder whose digests differ from the hub's.
 
-    `digests` are pairs of a file and its digest on the hub: SHA-256 (64 hexadecimal digits) or
-    git's blob id (40). Missing files are left out.
+    `digests` are pairs of a file name and the hub's digest: SHA-256 (64 hexadecimal digits) or
+    git's blob id (40 digits). Missing files are skipped.
     """
     return [
         name
@@ -88,9 +88,9 @@ def _digest(file: Path, blob: bool) -> str:
 def read_weights(path: Path) -> dict[str, Tensor]:
     """Read all tensors of a .safetensors or torch file, or of a folder of safetensors.
 
-    They are on the CPU, memory-mapped where the format allows. Torch files are read with
-    `weights_only`, so that no code in them runs. Raises ModelError where a file is missing, broken,
-    or holds anything but tensors.
+    The tensors are on the CPU, memory-mapped where the format allows. Torch files are read with
+    `weights_only`, so that no code in them runs. Raises ModelError where a file is missing or
+    broken, or holds anything but tensors.
     """
     if path.is_dir():
         return _read_folder(path)
@@ -124,9 +124,9 @@ def read_weights(path: Path) -> dict[str, Tensor]:
 
 
 def shards(index: Path) -> list[str]:
-    """Return the files that an index of safetensors names, all in its folder.
+    """Return the names of the files that a safetensors index lists, all in the index's folder.
 
-    Raises ModelError for an index that cannot be read or that names other files.
+    Raises ModelError if the index cannot be read or lists files elsewhere.
     """
     try:
         names = sorted(set(json.loads(index.read_text("utf-8"))["weight_map"].values()))
@@ -171,15 +171,15 @@ def fill(
 ) -> None:
     """Copy `state` into `module`, key by key, in the module's own dtype and device.
 
-    A module on the meta device takes the tensors themselves, in its own dtype; the caller sets the
-    buffers that are not stored. Raises ModelError, which names the first key that is missing,
-    unexpected or of another shape; the module is then unchanged.
+    A module on the meta device takes over the tensors of `state`, cast to its own dtype; the caller
+    sets the buffers that are not stored. Raises ModelError, which names the first key that is
+    missing, unexpected or of another shape; the module is then unchanged.
 
     Args:
         module: the module.
         state: the stored tensors by their keys.
-        rename: maps a stored key to the module's, or to None to skip it.
-        drop: stored keys that begin with one of these are skipped first.
+        rename: maps a stored key to the module's key, or to None to skip it.
+        drop: prefixes of stored keys that are skipped before `rename`.
     """
     own = module.state_dict(keep_vars=True)
     placed: dict[str, Tensor] = {}
@@ -197,7 +197,7 @@ def fill(
                 f" {tuple(own[name].shape)}."
             )
         placed[name] = tensor
-    filled = {id(own[name]) for name in placed}  # tied weights: one name of several is enough
+    filled = {id(own[name]) for name in placed}  # of tied weights, one name is enough
     for name, tensor in own.items():
         if id(tensor) not in filled:
             raise ModelError(f"The weights do not fit: {name!r} is missing.")
@@ -215,10 +215,10 @@ def _first_line(error: Exception) -> str:
 
 
 def randomise(network: nn.Module) -> None:
-    """Set the same weights on every start, on a scale that neither vanishes nor overflows.
+    """Give a network the same random weights on every start.
 
-    They are normal with deviation 0.02, scales are 1, everything else is 0. A pass takes the same
-    time with any weights.
+    Weights are normal with deviation 0.02, scales are 1, and everything else is 0, so that states
+    neither vanish nor overflow. A pass takes the same time with any weights.
     """
     generator = torch.Generator(next(network.parameters()).device).manual_seed(0)
     for name, values in network.state_dict().items():
