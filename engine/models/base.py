@@ -195,7 +195,7 @@ def planned(model: ImageModel, infilling: Infilling | None) -> tuple[ImageModel,
     """Return the model that draws a picture, and the picture's plan.
 
     Without an `infilling` the picture is drawn whole. Raises SettingError where the model cannot
-    fill in, or the infilling does not fit it.
+    fill in pictures, or the infilling does not fit the model.
     """
     if infilling is None:
         return model, model.plan

@@ -39,7 +39,7 @@ class EagleDrafter(Drafter):
     def __init__(
         self, network: PreTrainedModel, model: BodyModel, graphs: Path | None = None
     ) -> None:
-        """Wrap a network of the drafter's layer; `graphs` is the folder of the layer's graphs."""
+        """Wrap a network; `graphs` is the folder with the ONNX graphs of the network's layer."""
         self.network, self.model, self.graphs = network, model, graphs
 
     @cached_property
@@ -108,7 +108,7 @@ class EagleDrafter(Drafter):
         return 0
 
     def _with_prompt(self, ctx: BodyContext, inputs: Tensor) -> Tensor:
-        """Return the first rows [R, L, 2D], after the prompt's if the drafter reads a prompt."""
+        """Put the prompt's rows, if the drafter reads them, before the first rows [R, L, 2D]."""
         return inputs
 
     def _embed(self, tokens: Tensor, positions: Tensor) -> Tensor:

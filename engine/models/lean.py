@@ -24,7 +24,7 @@ _HEAD_NORM_EPS = 1e-5  # a constant in ChameleonLayerNorm
 class Cache(Protocol):
     @property
     def repeats(self) -> bool:
-        """True if passes of the same shapes come again."""
+        """True if later passes will have the same shapes."""
 
     def update(self, k: Tensor, v: Tensor, layer: int) -> tuple[Tensor, Tensor]:
         """Write a layer's keys and values [R, H, T, d]; return the layer's in all S slots."""
@@ -189,7 +189,7 @@ def attention_kernels(inputs: Tensor, cache: Cache) -> AbstractContextManager[No
 
     On a GPU PyTorch prefers cuDNN's kernels, which are the fastest but take 80 ms to set up for new
     shapes. For shapes that do not come again, other kernels are as good. The choice belongs to the
-    process, so a pass on another thread may get the wrong kernels.
+    process, so a pass on another thread may get the other kernels.
     """
     if inputs.is_cuda and not cache.repeats:
         return sdpa_kernel(
@@ -236,7 +236,8 @@ def _fused(parameters: list[nn.Parameter]) -> Tensor:
 def fast_layout(weight: Tensor) -> Tensor:
     """Return a weight [out, in], or [D], in its fastest memory layout.
 
-    For few rows on a CPU, products with a wide matrix are faster with its outputs contiguous.
+    On a CPU, products of few rows with a matrix that has more outputs than inputs are faster if the
+    outputs of each input are contiguous.
     """
     if weight.device.type == "cpu" and weight.dim() == 2 and len(weight) > weight.shape[1]:
         return weight.t().contiguous().t()

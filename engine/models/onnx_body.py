@@ -75,9 +75,9 @@ class OnnxBody:
 
     All R rows must have the same mask and position ids, as prompts without padding do. Attention is
     ONNX Runtime's GroupQueryAttention. It rotates queries and keys, and writes the window's keys
-    and values into the cache. It takes only a batch of one, so the R rows are passed as heads: [R,
-    H, slots, d] is [1, R H, slots, d] without a copy. A session computes with as many threads as
-    torch had when the session was made.
+    and values into the cache. It takes only a batch of one, so the R rows are passed as heads:
+    [R, H, slots, d] is [1, R H, slots, d] without a copy. A session computes with as many threads
+    as torch had when the session was made.
     """
 
     def __init__(self, lean: LeanBody, graphs: Path) -> None:

@@ -115,7 +115,7 @@ class Slots:
         self._free.append(slot)
 
     def bytes(self, lanes: int) -> int:
-        """Return the size on the device of the caches of the first `lanes` free slots, in bytes."""
+        """Return the bytes on the device that the caches of the first `lanes` free slots take."""
         return sum(slot.bytes for slot in self._idle()[:lanes])
 
     def trim(self, lanes: int) -> int:

@@ -65,7 +65,10 @@ TEMPLATES = {
 
 
 def size_token(codes: int) -> str:
-    """Return the name of Lumina's token for a side of `codes` codes, in steps of 32 pixels."""
+    """Return the name of Lumina's token for an image side of `codes` codes.
+
+    The tokens are numbered in steps of 32 pixels.
+    """
     return f"<reserved{8800 + codes * PATCH // 32:05d}>"
 
 

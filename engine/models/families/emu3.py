@@ -1,8 +1,8 @@
 """Emu3-Gen (Wang et al. 2024, arXiv:2409.18869).
 
 One Llama-like body over text and 32,768 visual tokens of 8 x 8 pixels. An image is rows of w visual
-tokens, each followed by an end of line, which the layout forces. What comes after the last row (end
-of frame, of image, of text) does not affect the pixels and is never generated.
+tokens. After each row the layout forces an end of line. The tokens after the last row (end of
+frame, of image, of text) do not affect the pixels and are never generated.
 """
 
 from __future__ import annotations

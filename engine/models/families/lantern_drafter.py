@@ -2,9 +2,8 @@
 
 They are for research only (Jang et al., ICLR 2025, github.com/jadohu/LANTERN). A drafter's file
 holds `fc`, `layers.0` and `embed_tokens`. The rows are EAGLE's (see `engine.models.eagle`); every
-slot of the prompt except the first has a row too. The layer has no norm after it. Its output
-replaces the target's state after the target's final norm. LANTERN's code for generating decides the
-rest:
+slot of the prompt except the first has a row too. No norm follows the layer: its output stands for
+the target's state after the target's final norm. The rest is as in LANTERN's code for generating:
 
 * LlamaGen: no norm before attention, as in EAGLE's first layer. RoPE rotates neighbouring channels
   by the angles of the token's own cell. Every caption slot has token 0, and padding is attended to.

@@ -4,7 +4,7 @@ Stage 1 draws 256 px (16 x 16 codes), stage 2 512 px (32 x 32). The first 120 sl
 caption, as flan-t5-xl's hidden states of its tokens, padded on the left. The row of the last
 caption slot predicts code 0. The unconditional row has learned states instead, with the same
 padding. The weights are the authors' `t2i_XL_stage1_256.pt`, `t2i_XL_stage2_512.pt` and
-`vq_ds16_t2i.pt`. LANTERN's authors have published an EAGLE drafter for stage 2
+`vq_ds16_t2i.pt`. LANTERN's authors have published EAGLE drafters for both stages
 (`engine/models/families/lantern_drafter.py`).
 """
 
@@ -48,7 +48,7 @@ END = 1  # T5's </s>
 class LlamaGenBody(BodyModel):
     """Codes of 16 x 16 pixels after a condition, which is a caption or a class.
 
-    `network_type` is the class of the GPT, which is made from its configuration.
+    `network_type` is the GPT's class.
     """
 
     network_type: type[PreTrainedModel]

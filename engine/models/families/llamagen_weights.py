@@ -194,7 +194,7 @@ TEXT_UNUSED = ("decoder.", "lm_head.")
 
 
 def gpt_key(key: str) -> str:
-    """Map a key, as `split_qkv` returns it, to the network's; an unknown key is unchanged."""
+    """Map a key, as `split_qkv` returns it, to the network's key; an unknown key is unchanged."""
     layer = re.fullmatch(r"layers\.(\d+)\.(.+)\.weight", key)
     if layer and layer[2] in _LAYER_KEYS:
         return f"model.layers.{layer[1]}.{_LAYER_KEYS[layer[2]]}.weight"
@@ -211,7 +211,7 @@ def vq_key(key: str) -> str:
 def text_key(key: str) -> str:
     """Map a T5 model's stored key to its encoder's.
 
-    The encoder shares the decoder's embedding.
+    `shared.weight` is the embedding of both encoder and decoder.
     """
     return "embed_tokens.weight" if key == "shared.weight" else key.removeprefix("encoder.")
 

@@ -2,13 +2,15 @@
 
 Greedy tokens need not be the same on every machine. Where two codes are nearly as likely, rounding
 decides, and after one different token all later ones differ. So a model is fed the published
-tokens. For each, given the tokens before it, the model's ranking of the codes gives a rank.
+tokens. Each token gets a rank: its place among all codes, by the model's logits after the tokens
+before it.
 
 With the same weights all ranks are small in any dtype: of the embedded model's 1,024 codes, the
 likeliest in float32 is one of the four likeliest in bfloat16. With other weights a rank is any
 number: the probability that 50 tokens are among the best hundredth by chance is 1e-100. One wrong
-matrix in one layer moves ranks less than that. It shows in float32, whose rounding is 2^16 times as
-fine and changes hardly a token: fewer tokens are then the likeliest (docs/log.md has the figures).
+matrix in one layer moves ranks less than that. Such a fault shows in float32, whose rounding is
+2^16 times as fine and changes hardly a token: fewer tokens are the likeliest (docs/log.md has the
+figures).
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ class Published:
     dtype: str  # the dtype in which the tokens were computed
     template: str  # of the prompt, after the beginning token
     prompt: str
-    prompt_tokens: int  # their number, with the beginning and image tokens
+    prompt_tokens: int  # length of the prompt, with the beginning and image tokens
     guidance: float
     tokens: tuple[int, ...]
 

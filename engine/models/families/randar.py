@@ -46,8 +46,8 @@ class RandARModel(LlamaGenClassModel):
     def instructions(self) -> Tensor:
         """The instruction of each cell [N, D].
 
-        This is the learnt instruction, rotated to the cell: in each head, neighbouring channels are
-        rotated, in the published layout of queries and keys.
+        This is the learnt instruction, rotated to the cell. In each head neighbouring channels are
+        rotated, as the published layout does with queries and keys.
         """
         rope, learnt = self.body.rotary_emb, self.network.instruction
         half = rope.cos.shape[1] // 2  # the other half has the same angles
@@ -87,7 +87,8 @@ class RandARModel(LlamaGenClassModel):
         order = places
         if plan.fronts:
             parents = tuple(range(length)) if parents is None else parents
-            # In raster order an instruction stands between the token before its cell and the cell's.
+            # In raster order an instruction stands between the token of the cell before
+            # and the token of its own cell.
             token = 2 * (slots + ctx.behind)
             order = torch.stack([token, token + 1], 1).flatten()
         mask = ctx.mask(order, before, None if parents is None else _inputs(parents))
@@ -101,7 +102,7 @@ class RandARModel(LlamaGenClassModel):
         return ctx.guide(logits, targets, guidance)
 
 
-# The parents by which a captured graph finds its tree.
+# A graph that is captured finds its tree by these parents.
 @functools.lru_cache(maxsize=256)
 def _inputs(parents: tuple[int, ...]) -> tuple[int, ...]:
     """Return the parents of a window's inputs, given the parents of its rows.

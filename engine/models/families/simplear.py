@@ -6,8 +6,8 @@ between them.
 In the unconditional row a sentence of faults replaces the prompt, at positions of its own. The
 authors mix the log-probabilities of both rows over the whole vocabulary, u + s (c - u). Here the
 rows' logits are mixed. In each row the two results differ by a constant, which does not change the
-distribution over the codes. The authors' sampler may also draw a word, which it replaces by the
-nearest end of the codes. Here only codes are drawn.
+distribution over the codes. The authors' sampler may also draw a word, which it clamps to the range
+of the codes. Here only codes are drawn.
 
 An image token's id is the tokenizer's length plus its code. The codes are those of finite scalar
 quantisation (Mentzer et al. 2023, arXiv:2309.15505), a lattice that no file holds. The decoder is
@@ -80,9 +80,9 @@ def config(card: ModelCard) -> Qwen2Config:
 def fsq_codebook(levels: tuple[int, ...]) -> Tensor:
     """Return the codes of finite scalar quantisation, float32 [V, D] in -1 .. 1.
 
-    A code's number n has D digits, the lowest first. Digit d is n // (product of the levels before
-    d) % levels[d]. The code's value d is the distance of that digit from the middle one, scaled to
-    -1 .. 1.
+    A code's number n has D digits, the lowest first. Digit d is n // P % `levels[d]`, where P is
+    the product of the levels before. Channel d of the code is the distance of digit d from the
+    middle one, scaled to -1 .. 1.
     """
     sizes = torch.tensor(levels)
     places = torch.tensor([1, *levels[:-1]]).cumprod(0)
@@ -172,7 +172,7 @@ class SimpleARModel(BodyModel):
         return self.body.embed_tokens(tokens + self.first)
 
     def head(self, hidden: Tensor) -> Tensor:
-        """Return logits over the codes only, because two thirds of the head's rows are for words."""
+        """Return logits over the codes only; over two thirds of the head's rows are for words."""
         rows = self.network.lm_head.weight[self.first : self.first + self.vocab_size]
         return F.linear(hidden, rows)
 

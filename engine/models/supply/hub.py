@@ -274,8 +274,8 @@ def _has_weights(source: RepoFiles) -> bool:
 def _bar(report: Report) -> type[tqdm]:
     """Return a progress bar for the hub's client that draws nothing and reports bytes.
 
-    The client makes one bar for bytes received, one for bytes written and one for files. Reported
-    is the bar that has counted most bytes.
+    The client makes one bar for bytes received, one for bytes written and one for files. The bar
+    that has counted most bytes is the one that is reported.
     """
     furthest = 0
 
