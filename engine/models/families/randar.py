@@ -32,7 +32,7 @@ class RandARModel(LlamaGenClassModel):
     raster order, because ZipAR and Parallel rows need rows.
 
     Guidance grows from 1. A token with n tokens before it in the order, known ones included, has
-    scale 1 + (s - 1) n / N, where N is the number of tokens in the picture. (Where the authors draw
+    scale 1 + (s - 1) n / N. N is the number of tokens in the picture. (Where the authors draw
     several tokens at once, all have the first one's scale.) The sampling is that of the authors'
     `sample_c2i.py`: s = 4, all codes, temperature 1.
     """

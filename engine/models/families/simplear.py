@@ -105,9 +105,9 @@ class SimpleARModel(BodyModel):
         """Load the model.
 
         `folders` has the parts "model" and "vq"; the TorchScript file of "vq" is run. If `folders`
-        is None, the body has random weights at its true size, each byte of a prompt is a token, and
-        a linear map from a code's numbers to its pixels replaces the decoder. Raises ModelError
-        where a file is missing or does not fit.
+        is None, the body has random weights at its true size, and each byte of a prompt is a token.
+        A linear map from a code's numbers to its pixels then replaces the decoder. Raises
+        ModelError where a file is missing or does not fit.
         """
         self.name, self.grid, self.sampling = card.name, card.grid, card.sampling
         self.device, self.dtype = device, dtype
