@@ -21,7 +21,7 @@ STYLES = (
 _IMPORT = re.compile(r'^import \{\s*(\w+(?:,\s*\w+)*),?\s*\} from "(\.\.?/[\w./-]+\.js)";\n', re.M)
 _DATA = re.compile(r'^import (\w+) from "(\.\.?/[\w./]+\.json)" with \{ type: "json" \};\n', re.M)
 _NAME = re.compile(r"^(export )?(?:async )?(?:function|class|const|let) (\w+)", re.M)
-_EXPORTS = re.compile(r"export\{((?:[\w$]+ as [\w$]+,?)+)\};\s*$")  # of a minified module
+_EXPORTS = re.compile(r"export\{((?:[\w$]+ as [\w$]+,?)+)\};\s*$")  # exports of a minified module
 _UNKNOWN = re.compile(r"^(?:import|export|const|let|var)\b.*|.*\bimport(?:\(|\.meta).*", re.M)
 
 
@@ -34,7 +34,7 @@ def markup() -> str:
 
 
 def styles() -> str:
-    """Return the rules of the element `#board` and its contents, after the colours of look.json."""
+    """Return the CSS rules of the element `#board`, with the colours of look.json first."""
     colours = json.loads((STATIC / "look.json").read_text("utf-8"))["colours"]
     light, dark = (
         " ".join(f"--{name}: {colour};" for name, colour in colours[mode].items())
@@ -51,13 +51,14 @@ def script(entry: str) -> str:
 
 
 def bundle(root: Path, entry: str) -> str:
-    """Join `entry` and the ES modules that it imports, by their paths in `root`.
+    """Join the module `entry` and all ES modules that it imports into one script.
 
-    Each module comes after those that it imports, without the words `import` and `export`. It may
-    have `import { a, b } from "../x/y.js";`, `import y from "./y.json" with { type: "json" };` and
-    `export` before a function, a class, a const or a let. A module of `VENDOR` imports nothing, is
-    minified, and keeps its names to itself. Raises ModuleError for any other form, for a cycle, for
-    an import that is not exported and for a top-level name that two modules share.
+    Paths are relative to `root`. Each module comes after its imports, without the words `import`
+    and `export`. A module may have `import { a, b } from "../x/y.js";`, `import y from "./y.json"
+    with { type: "json" };` and `export` before a function, a class, a const or a let. A module of
+    `VENDOR` imports nothing, is minified, and keeps its names to itself. Raises ModuleError for any
+    other form, for a cycle, for an import that is not exported and for a top-level name that two
+    modules share.
     """
     texts: dict[str, str] = {}
     exports: dict[str, set[str]] = {}
@@ -113,7 +114,7 @@ def bundle(root: Path, entry: str) -> str:
 
 
 def _enclosed(module: str, text: str) -> tuple[list[str], str]:
-    """Return the names that a minified module exports, and a script that defines these alone."""
+    """Return a minified module's exported names, and a script that defines only these names."""
     match = _EXPORTS.search(text)
     if not match:
         raise ModuleError(f"{module} has a form that cannot be joined: it ends without export{{}};")

@@ -1,9 +1,9 @@
 """Board: folds a race's frames into what the page draws, live or from a recording.
 
-A recorded race is one snapshot. A race in progress is a snapshot at its start, and then updates
-with what happened since: new rows of step tables (base64 of the rows of engine/trace/rows.py), and
-pictures of new cells. What a race sends therefore depends on its steps, not on how often it is
-looked at.
+A recorded race is sent as one snapshot. A race in progress is sent as a snapshot at its start,
+followed by updates. An update has the new rows of step tables (base64 of the rows of
+engine/trace/rows.py), and pictures of new cells. The amount of data therefore depends on the race's
+steps, not on how often the page asks.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from visualize.pictures.swatches import sheet
 NO_PICTURES = (
     "This file has no pictures of the race. Every other layer shows what happened to each token."
 )
-# Cells that are drawn at once, at least: an image of one costs as many bytes as one of five. Until
-# then their swatches stand in.
+# The fewest cells whose pictures are sent in one image: an image of one cell has as many bytes as
+# an image of five. Until then the page shows the cells' swatches.
 LEAST_PATCHES = 12
 Pixels = Callable[[np.ndarray], np.ndarray]
 
@@ -40,15 +40,16 @@ NO_MEMORY = "The device has no memory left to decode pictures, so they wait. The
 class Board:
     """The state of the board.
 
-    `fold` takes a frame in. `snapshot` returns everything to draw, and `update` what is new since
-    the last call of either.
+    `fold` adds a frame. `snapshot` returns everything to draw. `update` returns what is new since
+    the last call of `snapshot` or `update`.
 
-    Attributes:
-        pixels: decodes the picture of a lane that is over, and the known part of one that begins:
-            int [B, h, w] to uint8 [B, H, W, 3]. None for a recorded race.
-        preview: decodes lanes that race, with the same shapes. Without it swatches replace their
-            pictures. All that an update shows is decoded in one call of either.
-        swatches: the image file of visualize.pictures.swatches, with which drafts are drawn too.
+    Args:
+        header: the header of the race's trace.
+        pixels: decodes pictures of tokens, int [B, h, w] to uint8 [B, H, W, 3]: of lanes that are
+            over, and of the known cells of lanes that begin. None for a recorded race.
+        swatches: the image file of visualize.pictures.swatches. The page draws drafts with it.
+        preview: like `pixels`, for lanes that race. If None, swatches replace their pictures. An
+            update calls each of the two functions at most once.
     """
 
     def __init__(
@@ -83,29 +84,32 @@ class Board:
 
     @property
     def has_begun(self) -> bool:
-        """True once every lane has made a step, or has failed."""
+        """True once every lane has made a step or is over."""
         return all(lane.clock("passes") or lane.is_over for lane in self._lanes)
 
     @property
     def is_over(self) -> bool:
-        """True once no lane makes another step."""
+        """True once no lane will make another step."""
         return self._state() in (LaneState.FINISHED, LaneState.STOPPED)
 
     def show(self, pictures: Sequence[np.ndarray | None]) -> None:
-        """Take each lane's final picture, uint8 [H, W, 3] or None, from elsewhere than a model."""
+        """Set each lane's final picture, uint8 [H, W, 3]; None leaves a lane as it is."""
         for lane, picture in zip(self._lanes, pictures, strict=True):
             if picture is not None:
                 lane.show(picture)
 
     def pictures(self) -> list[np.ndarray | None]:
-        """Return each lane's final picture, uint8 [H, W, 3]; None where there is none yet."""
+        """Return each lane's final picture, uint8 [H, W, 3]; None for a lane without one so far."""
         return [
             lane.picture if lane.is_over and not lane.needs_picture else None
             for lane in self._lanes
         ]
 
     def snapshot(self) -> Snapshot:
-        """Return what the page draws now. Numbers count grid cells; seconds are the lane's own."""
+        """Return everything that the page draws now.
+
+        Tokens are counted in grid cells. Seconds are on each lane's own clock.
+        """
         self._read()
         self._draw_whole()
         header = self.header
@@ -132,7 +136,7 @@ class Board:
         )
 
     def update(self) -> Update:
-        """Return what the page draws in addition to what it has."""
+        """Return what has changed since the last snapshot or update."""
         self._read()
         self._draw_whole()
         cells, patches = self._draw_patches()
@@ -155,7 +159,7 @@ class Board:
             lane.read()
 
     def _draw_whole(self) -> None:
-        """Decode the pictures of lanes that are over or begin with known cells."""
+        """Decode the pictures of lanes that are over, and of lanes that begin with known cells."""
         if self._pixels is None:
             return
         lanes = [lane for lane in self._lanes if lane.needs_picture]
@@ -163,7 +167,7 @@ class Board:
             lane.show(picture)
 
     def _draw_patches(self) -> tuple[list[tuple[int, ...]], str]:
-        """Return the cells of each lane whose pictures are new, and these as an update's file."""
+        """Return each lane's cells with new pictures, and these pictures as base64 of one image."""
         cells = [lane.patches.due() if lane.is_racing else () for lane in self._lanes]
         if sum(map(len, cells)) < LEAST_PATCHES:
             return [()] * len(cells), ""
@@ -178,7 +182,7 @@ class Board:
         return cells, base64.b64encode(webp(sheet_of(np.concatenate(drawn)), RACING)).decode()
 
     def _decode(self, decode: Pixels, lanes: Sequence[BoardLane]) -> list[np.ndarray]:
-        """Return the pictures of lanes, all in one call; none where there is no memory for them."""
+        """Decode the pictures of the lanes in one call. Return [] if memory runs out."""
         if not lanes:
             return []
         try:
@@ -196,9 +200,10 @@ class Board:
         return LaneState.STOPPED if LaneState.STOPPED in states else LaneState.FINISHED
 
     def _places(self, lane: BoardLane) -> dict[MeasuredClock, int | None]:
-        """Return a finished lane's place by either clock.
+        """Return a lane's place by each clock.
 
-        It is None while a lane that still races could finish before it.
+        A place is None if the lane has not finished, or while a lane that still races could beat
+        it.
         """
         places: dict[MeasuredClock, int | None] = dict.fromkeys(CLOCKS)
         if lane.state is not LaneState.FINISHED:
@@ -212,9 +217,9 @@ class Board:
         return places
 
     def _results(self) -> tuple[Result, ...]:
-        """Return the table at the end: finished lanes, fastest first.
+        """Return the results: one row for each finished lane, fastest first; none before the end.
 
-        Speed-ups are relative to the vanilla AR lane of this race.
+        Speed-ups are relative to this race's vanilla AR lane.
         """
         if not self.is_over:
             return ()
@@ -229,7 +234,7 @@ class Board:
 def live_board(race: Race) -> Board:
     """Return the board of a race that is about to begin.
 
-    Where decoding a picture takes seconds, swatches replace the pictures of lanes that race.
+    If the model decodes pictures slowly and has no preview, lanes that race show swatches.
     """
     model = race.model
     preview = model.preview or (None if model.slow_pixels else model.pixels)
@@ -250,7 +255,7 @@ def replay(recording: RecordedRace) -> Snapshot:
 
 
 def changed_sampling(header: Header) -> str:
-    """Return the part of a race's sampling that is not its model's own: "guidance 3, top-k 100"."""
+    """Return the sampling settings that are not the model's own: "guidance 3, top-k 100"."""
     if (card := CARDS.get(header.model)) is None:
         return ""
     words = {
@@ -271,7 +276,7 @@ def changed_sampling(header: Header) -> str:
 def token_hash(tokens: Sequence[int]) -> str:
     """Return FNV-1a, 32 bits, over the tokens as 4 bytes each, little-endian.
 
-    The page names the picture that it has drawn by it.
+    The page computes the same hash of the tokens that it has drawn.
     """
     value = 0x811C9DC5
     for token in tokens:

@@ -45,7 +45,7 @@ PROMISES = {
 
 
 def promise_of(name: str, badge: Badge) -> str:
-    """Say in a sentence what the badge of a lane of the decoder `name` promises."""
+    """Return a sentence on what a lane promises, from its decoder's `name` and its `badge`."""
     if verdict := VERDICTS.get(name):
         rounded = f" {PROMISES[badge]}" if badge is Badge.ROUNDED else ""
         return verdict.sentence + rounded
@@ -65,8 +65,8 @@ def marked(figure: PaperFigure) -> PaperMark:
 class BoardLane:
     """Lane `number` of a race: its figures, its step table as text, and its picture.
 
-    `tokens` [h * w] are the known and committed ones and the standing drafts, -1 elsewhere.
-    `figure` is what a paper reports for such a lane.
+    The attribute `tokens` [h * w] has the known tokens, the committed tokens and the standing
+    drafts, and -1 in all other cells. `figure` is the result that a paper reports for such a lane.
     """
 
     def __init__(
@@ -107,9 +107,9 @@ class BoardLane:
         self.needs_picture |= self.is_over and bool(self._known or self._stats.frontier)
 
     def read(self) -> None:
-        """Read the rows of the steps that were folded since the last time.
+        """Read the rows of the steps that were folded since the last call.
 
-        Many steps together take less time.
+        Reading many steps at once takes less time than reading them one by one.
         """
         if self._pending:
             self._take(StepTable.join([step.rows for step in self._pending]))
@@ -168,10 +168,7 @@ class BoardLane:
     def update(
         self, number: int, places: dict[MeasuredClock, int | None], cells: tuple[int, ...]
     ) -> LaneUpdate | None:
-        """Return the update of lane `number` with new pictures of `cells`, or None.
-
-        It is None where there is nothing new.
-        """
+        """Return lane `number`'s update with new pictures of `cells`; None if nothing is new."""
         rows, figures = self._new_rows(), self._figures(places)
         picture = "" if self._file == self._sent_file else self._file
         if not (rows or cells or picture or figures != self._sent):
@@ -180,7 +177,7 @@ class BoardLane:
         return LaneUpdate(**dict(figures), lane=number, table=rows, cells=cells, picture=picture)
 
     def _new_rows(self) -> dict[str, str]:
-        """Return the rows that are not in the text yet, and add them to it."""
+        """Return base64 of the rows that the table's text lacks, and add it to that text."""
         rows = {}
         for name, new in self._new.items():
             if new:
@@ -206,11 +203,11 @@ class BoardLane:
         )
 
     def result(self, number: int, ar: BoardLane | None) -> Result:
-        """Return the row of lane `number`.
+        """Return the row of lane `number` in the table of results.
 
-        A speed-up is None where no vanilla AR lane has finished. `equal` and `differs` compare a
-        picture that promises to be vanilla AR's with that lane's: in low precision a near tie can
-        fall the other way.
+        Speed-ups are relative to the lane `ar`, and None without that lane. If this lane promises
+        vanilla AR's picture, `equal` and `differs` compare the two pictures: in low precision a
+        near tie can fall the other way.
         """
         equal = differs = None
         identical = self.badge in (Badge.IDENTICAL, Badge.ROUNDED)

@@ -1,8 +1,8 @@
-"""The messages that the page receives of a race: a Snapshot, and Updates while it runs.
+"""The messages that the page receives about a race: a Snapshot, and Updates while it runs.
 
-A Snapshot is the race at one instant. An Update has what happened since the message before.
-`static/trace/snapshot.d.ts` has these types for the board's JavaScript; after a change `python
--m visualize.board.snapshot_types` writes it again.
+A Snapshot is the race at one instant. An Update has what happened since the previous message.
+`static/trace/snapshot.d.ts` has these types for the board's JavaScript. After a change, write it
+again with `python -m visualize.board.snapshot_types`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CLOCKS: tuple[MeasuredClock, ...] = get_args(MeasuredClock)
 
 
 class LaneFigures(BaseModel):
-    """The parts of a lane that change, besides its step table and its picture."""
+    """A lane's state and figures: all that changes except its step table and its picture."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -70,7 +70,7 @@ class LaneSnapshot(LaneFigures):
 
 
 class LaneUpdate(LaneFigures):
-    """The changes of a lane since the last message."""
+    """The changes in a lane since the last message."""
 
     lane: int
     table: dict[str, str] = Field(description="base64 of each table's new rows, where it has any")
@@ -81,7 +81,7 @@ class LaneUpdate(LaneFigures):
 
 
 class Result(BaseModel):
-    """A row of the table at the end."""
+    """A lane's row in the table of results."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -142,9 +142,9 @@ class Snapshot(BaseModel):
         return self.model_dump(mode="json", exclude_unset=True)
 
     def after(self, update: Update) -> Snapshot:
-        """Return the race after an update.
+        """Return this race with an update applied.
 
-        Its patches are left out: they replace a picture until the lane's end brings it.
+        The update's patches are left out: they replace a lane's picture only until the lane ends.
         """
         lanes = list(self.lanes)
         for new in update.lanes:
@@ -158,7 +158,7 @@ class Snapshot(BaseModel):
 
 
 class Update(BaseModel):
-    """The changes of a race since the last message, a snapshot or an update."""
+    """The changes in a race since the last message, which was a snapshot or an update."""
 
     model_config = ConfigDict(frozen=True)
 

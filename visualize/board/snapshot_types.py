@@ -14,7 +14,7 @@ TYPES = STATIC / "trace" / "snapshot.d.ts"
 _HEAD = (
     "// Written by `python -m visualize.board.snapshot_types` from visualize/board/snapshot.py.\n"
 )
-_WIDTH = 101  # of a line and its end; prettier breaks a longer one
+_WIDTH = 101  # of a line with its end; prettier breaks longer lines
 _NAMES = {"string": "string", "boolean": "boolean", "integer": "number", "number": "number"}
 
 

@@ -11,7 +11,7 @@ from visualize.assets import markup, script, styles
 from visualize.board.board import replay
 from visualize.pictures.recorded_race import RecordedRace
 
-# What the board gets from the page otherwise.
+# Styles that the board has from the page otherwise.
 _STYLES = """
 *, ::before, ::after { box-sizing: border-box; }
 body { margin: 0; padding: 28px; background: #ffffff; color-scheme: light;
@@ -25,11 +25,11 @@ body.dark { background: #0f1114; color-scheme: dark; }
 
 
 def standalone(recording: RecordedRace) -> str:
-    """Return the file's text.
+    """Return the text of the HTML file.
 
-    The race is data in it, never markup: a visitor's text reaches the page through JSON and
-    textContent. Its policy lets the page run this one script, and load only images that are in it
-    or that this script makes.
+    The file has the race as data, never as markup: a visitor's text reaches the page through JSON
+    and textContent. The file's security policy allows only this one script, and only images that
+    are in the file or that the script makes.
     """
     code = f"(() => {{\n{script('standalone.js')}}})();\n"
     if "</script" in code.lower() or "<!--" in code:

@@ -32,14 +32,14 @@ COLUMNS = (
 
 
 def steps_csv(trace: Trace) -> str:
-    """Return CSV (RFC 4180) with a header line, lane by lane and step by step; both count from 1.
+    """Return a race as CSV (RFC 4180): a header line, then a line for each step of each lane.
 
-    The frontier counts committed tokens, forced ones included. A column for each status counts the
-    positions to which the step did that. `lane_seconds` is the lane's clock after the step. `shift`
-    is the mean of the tests that committed a token, or the mean price of what the step committed
-    where the lane knows prices; it is empty where there was neither. Cells hold only numbers and
-    names of decoders and lanes, nothing that a visitor wrote, so that a spreadsheet finds no
-    formula.
+    Lanes and steps count from 1. The frontier counts committed tokens, forced ones included. The
+    column of a status counts the positions that the step gave this status. `lane_seconds` is the
+    lane's clock after the step. `shift` is the mean shift of the tests that committed a token. For
+    a lane that knows its prices, it is the mean price of the committed tokens. It is empty if the
+    step has neither. Cells hold only numbers and names of decoders and lanes, nothing that a
+    visitor wrote, so that a spreadsheet finds no formula.
     """
     out = io.StringIO()
     writer = csv.writer(out)

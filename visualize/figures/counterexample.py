@@ -1,7 +1,7 @@
 """Draws a verdict's smallest counterexample.
 
-It shows the passes that lead to a picture that the decoder draws too often or too seldom, and what
-follows.
+The drawing shows the passes that lead to a picture which the decoder draws too often or too seldom.
+Beside them are the probabilities of that picture and of one token of it.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from html import escape
 from engine.decoders.verdict import Counterexample, Pass, Verdict, settings_in_words
 from visualize.look import COLOURS, DARK
 
-CELL, HEIGHT, LEFT, TOP = 150, 132, 24, 92  # pixels: a position, a pass, and the margins
-HEAD = 22  # a line of words above passes
-SIDE = 300  # the column beside the passes
-BARS = 44  # the height of probability 1
+CELL, HEIGHT, LEFT, TOP = 150, 132, 24, 92  # pixels: position's width, pass's height, margins
+HEAD = 22  # height of the line of words above the passes
+SIDE = 300  # width of the column beside the passes
+BARS = 44  # height of a bar of probability 1
 _STATUS = {"accepted": "same", "resampled": "changed", "fresh": "identical", "forced": "soft"}
 
 
 def counterexample_svg(verdict: Verdict) -> str:
-    """Return an SVG file, for light and dark. Raises ValueError without a counterexample."""
+    """Return an SVG file for light and dark pages. Raises ValueError without a counterexample."""
     example = verdict.counterexample
     if example is None:
         raise ValueError(f"the verdict on {verdict.decoder} has no counterexample")
@@ -98,7 +98,7 @@ _BEFORE = "soft big middle"
 
 
 def _position(step: Pass, row: int, x: float, y: float) -> Iterator[str]:
-    """Yield the distributions at one row of a pass, and what happened to it."""
+    """Yield p, q and the outcome at one row of a pass."""
     has_draft = row < len(step.drafts) and step.drafts[row] >= 0
     committed = row < len(step.committed)
     codes, base = len(step.p[row]), y + 18 + BARS
@@ -127,7 +127,7 @@ def _position(step: Pass, row: int, x: float, y: float) -> Iterator[str]:
 
 
 def _beside(example: Counterexample, x: float) -> Iterator[str]:
-    """Yield the token's two probabilities, and the picture's."""
+    """Yield the probabilities of the token and of the picture, by vanilla AR and this decoder."""
     place = f"after {', '.join(map(str, example.prefix))}" if example.prefix else "at first"
     for number, (words, p, decoder_p) in enumerate(
         (

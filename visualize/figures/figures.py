@@ -44,7 +44,7 @@ from visualize.figures.plots import (
     thinned,
 )
 
-HATCHES = ("", "/", "x", "-")  # of the parts of a step
+HATCHES = ("", "/", "x", "-")  # one for each of PARTS
 PARTS = {"forward": "forward pass", "verify": "verification", "cache": "cache", "draft": "drafter"}
 # Acceptance lengths that share a bar.
 SPANS = ((1, 1), (2, 2), (3, 3), (4, 4), (5, 8), (9, 16), (17, 32), (33, 64), (65, 96))
@@ -62,9 +62,9 @@ class Figure:
 
 
 def figures(trace: Trace) -> list[Figure]:
-    """Return the figures of a race; none where no lane made a step.
+    """Return the figures of a race; none if no lane made a step.
 
-    They contain nothing that a visitor typed.
+    The figures contain no text that a visitor typed.
     """
     lanes = runners(trace)
     if not lanes:
@@ -74,7 +74,7 @@ def figures(trace: Trace) -> list[Figure]:
     work = [(lane, rows_read(lane.table)) for lane in lanes]
     lengths = [(lane, acceptance_lengths(lane.table)) for lane in lanes]
     top1 = [(lane, sorted_top1(lane.table)) for lane in lanes]
-    # The drafts of a block are accepted together, so that 1 - TV says nothing of one of them.
+    # The drafts of a block are accepted together, so 1 - TV does not predict a single acceptance.
     alone = [lane for lane in lanes if not lane.block]
     tested = [(lane, bins) for lane in alone if (bins := acceptance(lane.table))]
     deep = [(lane, depths) for lane in lanes if (depths := acceptance_by_depth(lane.table, stride))]
@@ -172,9 +172,9 @@ def _gain(lanes: Sequence[tuple[Runner, Lengths]]) -> go.Figure:
 def _by_length(
     lanes: Sequence[tuple[Runner, Lengths]], value: str, title: str, whole: str
 ) -> go.Figure:
-    """Draw bars over acceptance lengths, long lengths in spans.
+    """Draw bars over acceptance lengths; long lengths share a bar.
 
-    A lane that never committed two tokens has one bar, which says nothing, and is left out.
+    A lane whose steps all committed one token is left out: its single bar would say nothing.
     """
     plot = blank_plot("tokens committed in a step", title)
     drafting = [(lane, histogram) for lane, histogram in lanes if histogram.lengths[-1] > 1]
@@ -212,7 +212,7 @@ def _shift(lanes: Sequence[tuple[Runner, np.ndarray]]) -> go.Figure:
 
 
 def _sorted(plot: go.Figure, lanes: Sequence[tuple[Runner, np.ndarray]], words: str) -> go.Figure:
-    """Draw each lane's values, which descend, against the share that is as large."""
+    """Draw each lane's values, largest first, against the share of values at least as large."""
     for lane, values in lanes:
         x, y = thinned((np.arange(len(values)) + 0.5) / max(len(values), 1), values)
         hover = f"{lane.name}<br>%{{x:.0%}} of its {words} of %{{y:.3f}} or more<extra></extra>"

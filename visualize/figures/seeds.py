@@ -1,6 +1,6 @@
-"""The same race from several seeds: each lane's mean figures with 95% intervals, and its rank.
+"""One race from several seeds: each lane's mean figures with 95% intervals, and its rank.
 
-A lane has a rank only where noise does not decide it.
+A lane has a rank only if its place is not within noise.
 """
 
 from __future__ import annotations
@@ -37,11 +37,12 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class SeedFigures:
-    """A lane over all seeds; `index` is its place in the race.
+    """A lane's figures over all seeds; `index` is the lane's index in the race.
 
-    `faster` is the mean ratio of vanilla AR's seconds to its own, seed by seed; None without such a
-    lane. A rank is None where the order of the lane and a lane next to it in means is within noise:
-    the 95% interval of their difference, seed by seed, contains zero.
+    `faster` is the mean over seeds of vanilla AR's seconds divided by this lane's seconds. It is
+    None if vanilla AR did not finish from every seed. A rank is None if the lane is tied with a
+    neighbour in the order of the means: the 95% interval of their difference over seeds contains
+    zero.
     """
 
     index: int
@@ -54,9 +55,9 @@ class SeedFigures:
 
 
 def over_seeds(traces: Sequence[Trace]) -> list[SeedFigures]:
-    """Return the lanes that finished from every seed, in the race's order.
+    """Return the figures of the lanes that finished from every seed, in the race's order.
 
-    `traces` are one race's, from several seeds. Raises ValueError where their lanes differ.
+    `traces` are runs of one race from several seeds. Raises ValueError if their lanes differ.
     """
     if any(trace.header.lanes != traces[0].header.lanes for trace in traces):
         raise ValueError("the traces are not of one race")

@@ -1,7 +1,8 @@
-"""Sentences: what to see in each figure, with this race's number.
+"""Sentences on what to see in each figure, with this race's numbers.
 
-Where the race does not show it, another sentence says so. The sentences are plain text of the
-program's own words and numbers. Figures pass in each lane with its measure.
+If the race does not show it, another sentence says so. The sentences are plain text of the
+program's own words and numbers. The caller, a figure, passes each lane together with its measured
+value.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from visualize.figures.measures import (
 
 HALF = 0.5
 FLAT = 0.05  # a distribution whose likeliest token is no likelier than this is flat (GSD Sec. 3.1)
-NEAR = 3.0  # standard deviations that chance is granted to leave the diagonal
+NEAR = 3.0  # standard deviations from the diagonal that count as chance
 FEWEST = 20  # means over fewer pairs are not put into words
 
 
@@ -87,7 +88,7 @@ def gain(lanes: Sequence[tuple[Runner, Lengths]]) -> str:
     lane, histogram = max(lanes, key=lambda entry: entry[1].mean)
     if histogram.mean <= 1:
         return "No step committed more than one token, so there is no speed-up."
-    longest = np.cumsum(histogram.gain[::-1])[::-1]  # what steps of at least this length brought
+    longest = np.cumsum(histogram.gain[::-1])[::-1]  # by steps of at least each length
     start = int(np.flatnonzero(longest >= min(HALF, longest[0]))[-1])
     share = histogram.share[start:].sum()
     return (
@@ -159,9 +160,9 @@ def depth(lanes: Sequence[tuple[Runner, Depths]]) -> str:
 
 
 def shift(lanes: Sequence[tuple[Runner, np.ndarray]], claims: Sequence[Runner] = ()) -> str:
-    """Return the sentence on the shifts, step by step on the lane's own prefix.
+    """Return the sentence on the shifts of each lane's steps, each given the lane's own prefix.
 
-    `claims` are lanes whose shifts are 0 by their author's word alone.
+    `claims` are lanes whose shifts are 0 only by their author's claim.
     """
     if not claims:
         return _shifts(lanes)
@@ -193,7 +194,7 @@ def _shifts(lanes: Sequence[tuple[Runner, np.ndarray]]) -> str:
 
 
 def distance_in_words(tv: float) -> str:
-    """Return a distance above 0, and what it means: a share of the distribution."""
+    """Return a TV distance above 0 as a number, and as a share of 100 tokens."""
     number = f"{tv:.2f}" if tv >= 0.01 else f"{tv:.1g}"
     return f"{number}, as if {100 * float(number):g} in 100 tokens were not the model's"
 
@@ -256,9 +257,9 @@ def _finished(lanes: Sequence[tuple[Runner, Progress]]) -> list[tuple[Runner, Pr
 def _winner(
     lanes: Sequence[tuple[Runner, Progress]], clock: Callable[[Progress], float]
 ) -> tuple[tuple[Runner, Progress], tuple[Runner, Progress] | None]:
-    """Return the first lane by a clock, and the lane to compare it with, if any.
+    """Return the lane that is first by a clock, and the lane to compare it with, if any.
 
-    That is vanilla AR, or the last lane where vanilla AR won or did not finish.
+    The second lane is vanilla AR. If vanilla AR won or did not finish, it is the last lane.
     """
     ranked = sorted(lanes, key=lambda entry: clock(entry[1]))
     others = [entry for entry in ranked[1:] if entry[0].decoder == "ar"] or ranked[1:]

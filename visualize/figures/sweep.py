@@ -17,10 +17,10 @@ Point = tuple[float, Estimate, int | None]  # a value, its mean over the seeds, 
 
 
 def sweep_figures(traces: Sequence[Trace], knob: str) -> list[Figure]:
-    """Return passes and seconds over a knob; none where fewer than two lanes always finished.
+    """Return figures of passes and of seconds against the values of a knob.
 
-    `traces` are one race's, from several seeds; its lanes are one decoder with different values of
-    the knob.
+    `traces` are runs of one race from several seeds. The race's lanes have one decoder with
+    different values of the knob. Returns [] if fewer than two lanes finished from every seed.
     """
     lanes = over_seeds(traces)
     if len(lanes) < 2:
@@ -48,7 +48,7 @@ def _figure(
 
 
 def _sentence(knob: str, unit: str, points: list[Point], seeds: int, digits: int) -> str:
-    """Return which value takes fewest, and whether the seeds leave that open."""
+    """Return which value takes the fewest passes or seconds, or that the seeds leave it open."""
     value, mean, rank = min(points, key=lambda point: point[1].mean)
     least = f"{knob} = {value:g} takes {mean.text(digits)} {unit}"
     if rank is not None:
@@ -68,7 +68,7 @@ def _plot(trace: Trace, knob: str, unit: str, points: list[Point]) -> go.Figure:
     plot.update_layout(showlegend=False)
     plot.update_yaxes(rangemode="tozero")
     halves = [mean.half for _, mean, _ in points]
-    # Both ends are said, since the CSV of a figure has them.
+    # Both ends are given, because the figure's CSV file has both.
     ends = {"symmetric": False, "array": halves, "arrayminus": halves}
     intervals = {"type": "data", "visible": None not in halves, **ends}
     plot.add_scatter(

@@ -14,16 +14,16 @@ from visualize.figures.plots import blank_plot
 from visualize.pictures.recorded_race import RecordedRace
 
 SIDE = 240  # pixels of the picture, and the height of a curve
-MARK, EDGE = "#ffd400", "#14161a"  # a frame that is seen on every picture
+MARK, EDGE = "#ffd400", "#14161a"  # colours of a frame, visible on every picture
 
 
 def marked_picture(
     recording: RecordedRace, lane: int, positions: Sequence[int], name: str
 ) -> go.Figure:
-    """Draw a lane's final picture with a frame around the cell of each of these positions.
+    """Draw a lane's final picture with a frame around the cell of each given position.
 
-    Without the recording's pictures only the frames are drawn. `name` says whose drafts they are,
-    and who judged them.
+    If the recording has no picture of the lane, only the frames are drawn. `name` says which lane's
+    drafts they are, and which rule judged them.
     """
     header, pictures = recording.trace.header, recording.pictures
     rows, columns = header.grid
@@ -71,9 +71,10 @@ def count_plot(
     most: int,
     name: str,
 ) -> go.Figure:
-    """Draw how many of `most` drafts pass against a knob's values.
+    """Draw how many of `most` drafts the rule accepts (`counts`) against a knob's `values`.
 
-    `current` is the setting's point. `name` says whose drafts they are, and who judged them.
+    `current` is the value and the count of the present setting. `name` says which lane's drafts
+    they are, and which rule judged them.
     """
     plot = blank_plot(knob, "drafts accepted")
     plot.update_layout(height=SIDE, showlegend=False)
