@@ -1,8 +1,8 @@
 """Records races of the embedded model: `python -m visualize.record_races [slug ..]`.
 
-They run from fixed seeds and are kept in static/races/. The page plays them before any model is
-loaded, and the tour explains one. A seed gives the same tokens wherever it is raced, up to floating
-point; the seconds are this machine's.
+The races run from fixed seeds and are kept in static/races/. The page plays them before any model
+is loaded, and the tour explains one of them. A seed gives the same tokens on every machine, up to
+floating point; the seconds are this machine's.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ TOURED = ("ar", "jacobi", "fpi", "sjd", "scd", "gsd", "lantern", "sjd-pac")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A box of tokens (top, left, height, width) of the picture that vanilla AR draws of a prompt.
+    """A box of tokens (top, left, height, width) to fill in, in a picture of its own.
 
-    It is filled in in spread order; the picture has a seed of its own.
+    Vanilla AR draws that picture from this `prompt` and `seed`. The box is filled in in spread
+    order.
     """
 
     prompt: str
@@ -42,9 +43,9 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class RaceSpec:
-    """A race to record as <slug>.json, of whole pictures or of a part that is filled in.
+    """A race to record as <slug>.json: of whole pictures or, with `part`, of an infilling.
 
-    Lanes are as `engine.race.request.parse_lane` reads them.
+    `lanes` are written as `engine.race.request.parse_lane` reads them.
     """
 
     slug: str
@@ -73,7 +74,7 @@ SPECS = (
 
 
 def run_and_record(spec: RaceSpec, model: ImageModel) -> RecordedRace:
-    """Run the race here and now."""
+    """Run a race with the model, and return the race with its pictures."""
     infilling = None
     if spec.part:
         codes = VanillaAR(model).generate(spec.part.prompt, spec.part.seed)

@@ -51,7 +51,7 @@ interface LaneSnapshot {
 
 type LaneState = "waiting" | "racing" | "finished" | "stopped" | "failed";
 
-/** The changes of a lane since the last message. */
+/** The changes in a lane since the last message. */
 interface LaneUpdate {
   state: LaneState;
   error: string;
@@ -75,7 +75,7 @@ interface PaperMark {
   paper: string; // its number on arXiv
 }
 
-/** A row of the table at the end. */
+/** A lane's row in the table of results. */
 interface Result {
   lane: number;
   compression: number;
@@ -116,7 +116,7 @@ interface Snapshot {
   bets?: number[]; // on each lane, of those who watch; none where nobody bets
 }
 
-/** The changes of a race since the last message, a snapshot or an update. */
+/** The changes in a race since the last message, which was a snapshot or an update. */
 interface Update {
   seq: number;
   state: LaneState;

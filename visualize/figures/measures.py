@@ -26,12 +26,12 @@ class Runner:
     """A lane that made at least one step.
 
     Attributes:
-        index: its place in the race.
-        name: its short name.
-        repeat: how many earlier lanes have its decoder.
+        index: the lane's index in the race.
+        name: the lane's short name.
+        repeat: number of earlier lanes with the same decoder.
         lossless: whether the decoder's badge says that its distribution is the model's own.
-        promise: a word for that.
-        block: whether it tests drafts together.
+        promise: the badge as a sentence has it: "lossless", "relaxed" or the badge's words.
+        block: whether the lane tests the drafts of a block together.
     """
 
     index: int
@@ -72,13 +72,13 @@ def _promise(decoder: str) -> str:
         return "lossless"
     relaxed = (
         decoder in BUILT_IN and not DECODERS[decoder].whole_only
-    )  # which change what tokens see
+    )  # whole_only decoders change what tokens see
     return "relaxed" if relaxed else badge.value
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Committed tokens, target passes and the lane's seconds from the start on, each [S + 1]."""
+    """Committed tokens, target passes and seconds at the start and after each step, [S + 1]."""
 
     tokens: np.ndarray
     passes: np.ndarray
@@ -93,26 +93,27 @@ def progress(table: StepTable) -> Progress:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Mean number of rows that the model read in a pass, and for each committed token."""
+    """Mean number of rows that the model read per pass and per committed token."""
 
     per_pass: float
     per_token: float
 
 
 def rows_read(table: StepTable) -> Rows:
-    """Return the rows that were read. Passes are not equal work: each reads its whole window."""
+    """Return how many rows were read. Passes are not equal work: each reads a whole window."""
     rows, committed = table.steps["rows"].sum(), table.steps["committed"].sum()
     return Rows(float(rows / len(table)), float(rows / committed))
 
 
 @dataclass(frozen=True, slots=True)
 class Lengths:
-    """Acceptance lengths that occurred, ascending [K].
+    """The acceptance lengths of a lane's steps.
 
     Attributes:
+        lengths: the lengths that occurred, ascending [K].
         steps: number of steps of each length [K].
-        share: their share of all steps [K].
-        gain: the share of the speed-up that came from each length [K].
+        share: share of all steps that have each length [K].
+        gain: share of the speed-up that came from each length [K].
         mean: the mean acceptance length.
     """
 
@@ -129,8 +130,8 @@ def acceptance_lengths(table: StepTable) -> Lengths:
     The acceptance length l of a step is the number of tokens it committed, the last sampled one
     included. With n_l steps of length l out of N, a pass yields sum l n_l / N = 1 + sum (l - 1) n_l
     / N tokens. Vanilla AR gets the first token of each step too, so a length's gain is (l - 1) n_l
-    / sum (l' - 1) n_l': the paper counts "additionally accepted tokens" alone. Where no step was
-    longer than 1 there is no speed-up to share, and every gain is 0.
+    / sum (l' - 1) n_l': the paper counts only "additionally accepted tokens". If no step was longer
+    than 1, there is no speed-up and every gain is 0.
     """
     committed = table.steps["committed"].astype(int)
     lengths, counts = np.unique(committed, return_counts=True)
@@ -141,7 +142,7 @@ def acceptance_lengths(table: StepTable) -> Lengths:
 
 
 def sorted_top1(table: StepTable) -> np.ndarray:
-    """Return top-1 of the model's distribution at every committed position, largest first [n].
+    """Return the model's top-1 probability at every committed position, largest first [n].
 
     Source: GSD Fig. 2 c to e.
     """
@@ -152,26 +153,34 @@ def sorted_top1(table: StepTable) -> np.ndarray:
 def sorted_shifts(table: StepTable) -> np.ndarray:
     """Return the shifts of all tests that committed a token, largest first [n].
 
-    For a lane that knows its prices they are the prices of all tokens.
+    For a lane that knows its prices, return the prices of all tokens instead.
     """
     shifts = share_values(table.shift)
     return np.sort(shifts[~np.isnan(shifts)])[::-1]
 
 
 def is_claimed(lane: Runner, shifts: np.ndarray) -> bool:
-    """Return whether all shifts of a lane, largest first, are 0 by its author's word alone."""
+    """Return whether a lane's shifts, largest first, are all 0 only by its author's claim."""
     return len(shifts) > 0 and is_claim(lane.decoder, shifts[0])
 
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """Tested drafts in ten bins of 1 - TV, each 0.1 wide.
+    """The acceptance of tested drafts in ten bins of 1 - TV, each 0.1 wide.
 
-    It has the number of trials [10] and accepted drafts [10], the mean 1 - TV of a bin's trials
-    [10], the share accepted [10] and its 95% Wilson interval [10]. The last four are NaN in an
-    empty bin. `rate` and `promised` are the means over all trials of what was accepted and of 1 -
-    TV. `z` is by how many standard deviations the first exceeds the second if every trial passes
-    with probability 1 - TV.
+    `promise`, `share`, `low` and `high` are NaN in an empty bin.
+
+    Attributes:
+        trials: number of tested drafts in each bin [10].
+        accepted: number of accepted drafts in each bin [10].
+        promise: mean 1 - TV of each bin's trials [10].
+        share: share of each bin's trials that were accepted [10].
+        low: lower end of the share's 95% Wilson interval [10].
+        high: upper end of that interval [10].
+        rate: share of all trials that were accepted.
+        promised: mean 1 - TV of all trials.
+        z: number of standard deviations by which `rate` exceeds `promised`, if every trial passes
+            with probability 1 - TV.
     """
 
     trials: np.ndarray
@@ -186,17 +195,18 @@ class Acceptance:
 
 
 def acceptance(table: StepTable) -> Acceptance | None:
-    """Measure acceptance against 1 - TV(p, q), or return None where nothing was tested.
+    """Measure acceptance against 1 - TV(p, q). Return None if no draft was tested.
 
-    For x ~ q the lossless rule accepts with probability 1 - TV exactly (GSD Proposition 1). A trial
-    is a position whose draft was compared with a uniform number and then committed or replaced: its
-    status is accepted or resampled. Where rows advance independently it may also be rejected, which
-    is a postponed position. Where several candidates were tried (SJD-PAC), the first one's own
-    outcome counts, because only it was drawn from q and met all of p.
+    The lossless rule accepts a draft x ~ q with probability exactly 1 - TV (GSD Proposition 1). A
+    trial is a position whose draft was compared with a uniform number and then committed or
+    replaced: its status is accepted or resampled. If rows advance independently, the status can
+    also be rejected, which postpones the position. If several candidates were tried (SJD-PAC), the
+    outcome of the first counts, because only the first was drawn from q and tested against all of
+    p.
 
-    Not trials are forced positions, drafts after a rejection, and the comparisons of Jacobi and
-    fixed-point iteration. Those compare a draft with a new sample, which agrees with another
-    probability.
+    Forced positions and drafts after a rejection are not trials. Neither are the comparisons of
+    Jacobi and fixed-point iteration: they compare a draft with a new sample, and the two agree with
+    another probability.
     """
     tested = _tested(table)
     if not tested.any():
@@ -226,10 +236,15 @@ def acceptance(table: StepTable) -> Acceptance | None:
 
 @dataclass(frozen=True, slots=True)
 class Depths:
-    """Tested drafts by their depth, ascending [K].
+    """The acceptance of tested drafts by depth.
 
-    Depth 1 is the first draft after the frontier (of its row, where rows advance independently). It
-    has the number of trials [K], the share accepted [K], and its 95% Wilson interval [K].
+    Attributes:
+        depth: depths at which drafts were tested, ascending [K]. Depth 1 is the first draft after
+            the frontier or, if rows advance independently, after its row's frontier.
+        trials: number of tested drafts at each depth [K].
+        share: share of these drafts that were accepted [K].
+        low: lower end of the share's 95% Wilson interval [K].
+        high: upper end of that interval [K].
     """
 
     depth: np.ndarray
@@ -240,17 +255,17 @@ class Depths:
 
 
 def acceptance_by_depth(table: StepTable, stride: int) -> Depths | None:
-    """Measure acceptance by depth: of a step's first draft, of its second where the first passed ..
+    """Measure how often a draft at each depth is accepted, if all drafts before it were accepted.
 
-    This is EAGLE's n-alpha, with n accepted drafts before the tested one; here the depth is n + 1.
-    Trials are those of `acceptance`; forced positions have no depth of their own. `stride` is the
-    number of sequence positions from one row of the picture to the next. Returns None where nothing
-    was tested.
+    This is EAGLE's n-alpha: n accepted drafts precede the tested draft, whose depth here is n + 1.
+    Trials are those of `acceptance`. Forced positions do not count towards the depth. `stride` is
+    the number of sequence positions from one row of the picture to the next. Returns None if no
+    draft was tested.
     """
     tested = _tested(table)
     if not tested.any():
         return None
-    # Windows: the steps, or where rows advance each at its own pace, those rows in each step.
+    # A window is a step or, if rows advance independently, one row of the picture in a step.
     row = table.position // stride if len(table.places) else np.zeros_like(table.step)
     window = table.step * (1 + row.max()) + row
     order = np.argsort(window, kind="stable")
@@ -286,15 +301,18 @@ def _first_passed(table: StepTable) -> np.ndarray:
 
 
 def step_seconds(table: StepTable) -> Seconds:
-    """Return where the time of an average step went."""
+    """Return the mean seconds that a step spent on each of its parts."""
     return Seconds(*table.seconds.mean(0).tolist())
 
 
 @dataclass(frozen=True, slots=True)
 class Distances:
-    """Distances after a rejected position, ascending, in sequence positions [D].
+    """The mean TV at each distance after a rejected position.
 
-    It also has the mean TV at each distance [D], and how many pairs of steps it comes from [D].
+    Attributes:
+        distance: distances in sequence positions, ascending [D].
+        tv: mean TV at each distance [D].
+        pairs: number of pairs of steps that each mean comes from [D].
     """
 
     distance: np.ndarray
@@ -305,23 +323,25 @@ class Distances:
 def tv_by_distance(table: StepTable) -> Distances:
     """Measure how far a rejection moves the distributions after it (after SJD-PAC Fig. 4).
 
-    A step that rejects the draft at position i and puts another token there leaves drafts at i + j.
-    Their q is this step's p, computed after the rejected token. The next step computes p at i + j
-    after the new token. Its TV(p, q) there is the total variation between the distributions before
-    and after the change, at distance j. It is averaged over all rejections of the lane, for each j.
+    A step that rejects the draft at position i puts another token there and leaves drafts at i + j.
+    The q of these drafts is this step's p, computed after the rejected token. The next step
+    computes p at i + j after the new token. Its TV(p, q) is therefore the total variation between
+    the distributions before and after the change, at distance j. The result is the mean for each j
+    over all rejections of the lane.
 
-    Two things differ from the paper, which masks position i alone in the cache: what was redrawn
-    between i and i + j changed the distributions as well, and what fills the far end of a window is
-    recent. Left out are drafts that the next step did not find in its window or that came from
-    another distribution than this p (an EAGLE drafter's), forced positions, and lanes whose rows
-    advance independently, which reject in several places at once.
+    Two things differ from the paper, which masks only position i in the cache. Tokens that were
+    redrawn between i and i + j changed the distributions as well, and the drafts at the far end of
+    a window are recent. Left out are positions that the rejecting step's window did not reach,
+    drafts from another distribution than this p (an EAGLE drafter's), and forced positions. Lanes
+    whose rows advance independently have no distances, because they reject in several places at
+    once.
     """
     if len(table.places):
         return Distances(np.zeros(0, int), np.zeros(0), np.zeros(0, int))
     rows = table.positions
-    last = table.first[:-1] + table.steps["committed"] - 1  # of each step the last committed row
+    last = table.first[:-1] + table.steps["committed"] - 1  # last committed row of each step
     rejecting = (rows["status"][last] == Status.RESAMPLED) & (rows["draft"][last] != NONE)
-    before = np.maximum(table.step - 1, 0)  # the step before each row's
+    before = np.maximum(table.step - 1, 0)  # the step before the row's own
     reach = table.frontier[:-1] + table.steps["positions"]
     is_pair = (
         (table.step > 0)

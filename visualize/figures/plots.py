@@ -1,7 +1,7 @@
-"""The parts that all figures share: an empty plot, how a lane looks, and lines of few points.
+"""The parts that all figures share: an empty plot, a lane's look, and lines with few points.
 
-Plots suit white and dark pages: they have no background of their own, and text in a grey that reads
-on both. A decoder keeps its colour, dash and symbol from figure to figure and from race to race.
+Plots suit white and dark pages: they have no background, and their grey text reads on both. A
+decoder keeps its colour, dash and symbol from figure to figure and from race to race.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from visualize.look import LOOK
 HEIGHT = 340
 DECODER_LOOKS: dict[str, dict[str, str]] = LOOK["decoders"]
 INK, RULE = "#7b7f87", "rgba(128, 132, 140, 0.28)"
-# A lane whose decoder an earlier lane has gets a later one of these.
+# A lane gets a later dash and hatch if an earlier lane has the same decoder.
 DASHES = ("solid", *(look["dash"] for name, look in DECODER_LOOKS.items() if name != "ar"))
 HATCHES = tuple(dict.fromkeys(look["hatch"] for look in DECODER_LOOKS.values()))
-MOST_POINTS = 400  # of a line: more than it has pixels would only make the page heavy
+MOST_POINTS = 400  # points of a line: more points than pixels only make the page heavy
 
 
 def decoder_look(decoder: str) -> dict[str, str]:
-    """Return a decoder's colour, dash, symbol and hatch; those from outside share one of each."""
+    """Return a decoder's colour, dash, symbol and hatch. Decoders from outside share one look."""
     return DECODER_LOOKS.get(decoder, LOOK["outside"])
 
 
 def lane_look(lane: Runner, size: int = 7) -> dict[str, Any]:
-    """Return name, line and marker of a lane's traces, the same in every figure.
+    """Return the name, line and marker of a lane's traces, the same in every figure.
 
-    They are its decoder's. Another lane of that decoder has a lighter colour, another dash and an
-    open symbol.
+    The first lane of a decoder has the decoder's look. The second has a greyer colour, another dash
+    and an open symbol.
     """
     look = decoder_look(lane.decoder)
     colour = lane_colour(lane)
@@ -47,9 +47,9 @@ def lane_look(lane: Runner, size: int = 7) -> dict[str, Any]:
 
 
 def lane_colour(lane: Runner) -> str:
-    """Return a lane's colour, which reads on either page.
+    """Return a lane's colour, which reads on white and dark pages.
 
-    It is its decoder's, moved towards the text's grey for each earlier lane of that decoder.
+    It is the decoder's colour, moved towards the text's grey for each earlier lane of that decoder.
     """
     own = ImageColor.getrgb(decoder_look(lane.decoder)["colour"])
     grey = ImageColor.getrgb(INK)
@@ -59,21 +59,21 @@ def lane_colour(lane: Runner) -> str:
 
 
 def lane_hatch(lane: Runner) -> str:
-    """Return a bar's pattern where its place does not say whose it is.
+    """Return a lane's hatch, for bars whose place does not show which lane they belong to.
 
-    It is its decoder's; another lane of that decoder has another one.
+    The first lane of a decoder has the decoder's hatch; later lanes have other hatches.
     """
     first = HATCHES.index(decoder_look(lane.decoder)["hatch"])
     return HATCHES[(first + 3 * lane.repeat) % len(HATCHES)]
 
 
 def lane_fill(lane: Runner, hatch: str) -> dict[str, Any]:
-    """Return a bar's marker in a lane's colour."""
+    """Return the marker of a bar with a hatch, in a lane's colour."""
     return hatched(hatch) | {"color": lane_colour(lane)}
 
 
 def hatched(hatch: str) -> dict[str, Any]:
-    """Return a bar's marker in no lane's colour."""
+    """Return the marker of a bar with a hatch, in the text's grey."""
     pattern = {
         "shape": hatch,
         "fillmode": "overlay",
@@ -86,7 +86,7 @@ def hatched(hatch: str) -> dict[str, Any]:
 
 
 def blank_plot(x: str, y: str) -> go.Figure:
-    """Return an empty plot that suits either page."""
+    """Return an empty plot for white and dark pages, with the axis titles `x` and `y`."""
     axis = {
         "gridcolor": RULE,
         "linecolor": RULE,
@@ -123,7 +123,7 @@ def blank_plot(x: str, y: str) -> go.Figure:
 
 
 def thinned(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return a line's points, thinned evenly to at most MOST_POINTS; its ends stay."""
+    """Thin a line's points evenly to at most MOST_POINTS. Both ends stay."""
     if len(x) <= MOST_POINTS:
         return x, y
     points = np.linspace(0, len(x) - 1, MOST_POINTS).round().astype(int)

@@ -1,6 +1,6 @@
-"""The price of speed: the stored measurement of quality against passes (GSD Fig. 10, without FID).
+"""The price of speed: a stored measurement of quality against passes (GSD Fig. 10, without FID).
 
-The lanes of a finished race are rings in it.
+The lanes of a finished race are drawn as rings over the measured shifts.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ BAND = "rgba(128, 132, 140, 0.22)"
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """Lanes of one rule that differ in one knob: a line. `where` are the rule's other knobs."""
+    """Lanes of one rule that differ in one knob, drawn as a line. `where` has its other knobs."""
 
     title: str
     decoder: str
@@ -43,7 +43,7 @@ class Sweep:
     where: tuple[tuple[str, str], ...] = ()
     dash: str = "solid"
     symbol: str | None = None  # the decoder's own by default
-    label: str = "top center"  # where the last point's value stands
+    label: str = "top center"  # position of the last point's label
 
 
 SWEEPS = (
@@ -83,7 +83,7 @@ def stored() -> Quality:
 
 
 def quality_figures(quality: Quality, trace: Trace) -> list[Figure]:
-    """Return the panels over passes: shift, log p and, with a judge, pictures that are right."""
+    """Return panels against passes: shift, log p and, with a judge, the share of right pictures."""
     points = shifts(quality)
     panels = [
         Figure(
@@ -109,7 +109,7 @@ def quality_figures(quality: Quality, trace: Trace) -> list[Figure]:
 
 
 def about(quality: Quality, trace: Trace) -> str:
-    """Return whose figures these are, and how they were measured."""
+    """Return how the stored figures were measured, and how the race differs from them."""
     judged = "" if quality.judge else " These weights have no judge of the things in a picture."
     whose = "Rings are the lanes of this race: one picture each."
     if trace.header.infilling:
@@ -147,17 +147,18 @@ def shifts(quality: Quality) -> list[PanelPoint]:
 
 
 def log_p_changes(quality: Quality) -> list[PanelPoint]:
-    """Return log p of each point's pictures minus that of vanilla AR's, in nats a token.
+    """Return each point's mean log p minus vanilla AR's, in nats a token.
 
-    The pictures have the same captions and seeds. Above 0 they are more likely than vanilla AR's.
+    The two draw pictures of the same captions and seeds. Above 0, the point's pictures are more
+    likely than vanilla AR's.
     """
     return _means(quality, lambda first, picture: (picture.log_p - first.log_p) / quality.tokens)
 
 
 def right_pictures(quality: Quality) -> list[PanelPoint]:
-    """Return the share of pictures whose every thing is in its place, with Wilson's interval.
+    """Return each point's share of right pictures, with Wilson's interval; [] without a judge.
 
-    There is none without a judge.
+    A picture is right if every thing in it is in its place.
     """
     if quality.judge is None:
         return []
@@ -186,7 +187,7 @@ def rings(trace: Trace) -> list[tuple[str, str, int, float]]:
 
 
 def _means(quality: Quality, value: Callable[[Picture, Picture], float]) -> list[PanelPoint]:
-    """Return means over the captions of `value(vanilla AR's picture, the point's picture)`."""
+    """Return each point's mean over captions of `value(vanilla AR's picture, its own picture)`."""
     baseline = next(point for point in quality.points if point.lane == BASELINE)
     points = []
     for point in quality.points:
@@ -206,7 +207,7 @@ def _panel(
     number: str,
     rings: Sequence[tuple[str, str, int, float]] = (),
 ) -> go.Figure:
-    """Draw lossless lanes as points, sweeps as lines, vanilla AR as a band, a race as rings."""
+    """Draw vanilla AR as a band, sweeps as lines, other lanes as points, and the race as rings."""
     plot = blank_plot("passes a picture", title)
     remaining_points = list(points)
     for sweep in SWEEPS:
@@ -292,7 +293,7 @@ def _add(
 
 
 def _look(decoder: str, symbol: str | None = None) -> dict[str, Any]:
-    """Return the marker of a decoder."""
+    """Return a decoder's marker, with `symbol` in place of the decoder's own."""
     look = decoder_look(decoder)
     return {"marker": {"color": look["colour"], "symbol": symbol or look["symbol"], "size": 9}}
 

@@ -1,6 +1,6 @@
-"""Draws "what if": the drafts that another rule would have accepted on a lane's picture.
+"""Draws "what if": a lane's picture, with the drafts marked that another rule would have accepted.
 
-A second plot has their number against one knob of the rule.
+A second plot has the number of these drafts against one knob of the rule.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The cells of one lane as an image, drawn without a model: its picture so far, or any layer."""
+"""Draws one lane's cells without a model: the lane's picture so far, or any other layer."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def atlas(swatches: bytes, codes: int) -> np.ndarray:
 
 
 class Cells:
-    """Draws one lane, its grid fitted into side x side pixels.
+    """Draws one lane, with its grid fitted into side x side pixels.
 
-    `picture` is its final picture as an image file, and `swatches` an atlas; both are None where
-    the recording has none. `most` is the number at the end of the layer's scale, and `palette` the
-    page's colours by name.
+    `picture` is the lane's final picture as an image file, and `swatches` is what `atlas` returns;
+    each is None if the recording lacks it. `most` is the number at the end of the layer's scale.
+    `palette` has the page's colours by name.
     """
 
     def __init__(
@@ -65,11 +65,11 @@ class Cells:
             for count in grid
         )
         self.size = (int(self._columns[-1]), int(self._rows[-1]))
-        self._side = max(self.size) / max(grid)  # of a cell, in pixels
+        self._side = max(self.size) / max(grid)  # side of a cell, in pixels
         self._picture = None
         if picture is not None:
             whole = Image.fromarray(pixels(picture))
-            # as browsers enlarge: on sharp edges LANCZOS differs visibly
+            # BICUBIC, as in browsers: on sharp edges LANCZOS differs visibly
             self._picture = np.asarray(whole.resize(self.size, Image.Resampling.BICUBIC))
 
     def draw(self, instant: Instant) -> Image.Image:
@@ -89,19 +89,19 @@ class Cells:
             gaps = 1 + np.flatnonzero(np.diff(drafts) != 1)
             for run in filter(len, np.split(drafts, gaps)):
                 self._frames(image, range(int(run[0]), int(run[-1]) + 1))
-            if not len(known):  # what is filled in has no line around it
+            if not len(known):  # an infilling has no frontier
                 self._edge(image, instant.cells[: instant.n])
         return image
 
     @property
     def blank(self) -> bool:
-        """True if there is nothing to draw the picture with."""
+        """True if there is neither a picture nor swatches to draw the picture with."""
         return self._picture is None and self._swatches is None
 
     def _pictured(self, instant: Instant) -> Image.Image:
         """Draw committed cells solid, the drafts' swatches pale, and the rest as paper.
 
-        Without a picture swatches replace it, and grey replaces missing swatches.
+        Without a picture, committed cells are swatches. Without swatches, they are grey.
         """
         out = self._flat(self._palette["paper"])
         stage = np.zeros(int(np.prod(self._grid)), int)
@@ -131,7 +131,7 @@ class Cells:
         return np.asarray(Image.fromarray(whole).resize(self.size, Image.Resampling.BOX))
 
     def _coloured(self, instant: Instant) -> Image.Image:
-        """Draw one colour a cell; a draft's is smaller, and a missing number is a grey stroke."""
+        """Draw each cell's colour, smaller for a draft; a cell with no value has a grey stroke."""
         values = self._replay.values(self._layer, instant)
         known = ~np.isnan(values)
         painted = np.tile(
@@ -160,9 +160,9 @@ class Cells:
         return image
 
     def _over(self, image: Image.Image, instant: Instant) -> Image.Image:
-        """Draw the picture faintly over a layer's committed cells and over the known ones.
+        """Draw the picture faintly over the layer's committed cells and over the known cells.
 
-        What is where stays visible.
+        So the parts of the picture can still be seen.
         """
         if self._picture is None:
             return image
@@ -185,7 +185,7 @@ class Cells:
                 image.paste(Image.blend(patch, pale, NOTCH["opacity"]), box)
 
     def _marked(self, instant: Instant) -> Image.Image:
-        """Draw what the last step that touched it did to each cell."""
+        """Draw in each cell the status that it got from the last step that touched it."""
         image = Image.fromarray(self._flat(self._palette["paper"]))
         statuses = self._replay.table.positions["status"][instant.rows]
         for i, (cell, status) in enumerate(zip(instant.cells, statuses, strict=True)):
@@ -200,14 +200,14 @@ class Cells:
         return image
 
     def _hatch(self, image: Image.Image, cells: np.ndarray) -> None:
-        """Hatch the cells of an infilling where nothing is drawn yet."""
+        """Hatch these cells: the cells of an infilling where nothing is drawn yet."""
         for cell in cells:
             left, top, right, bottom = self._box(cell)
             sprite = hatched(max(1, right - left), max(1, bottom - top), self._palette["paper"])
             image.paste(sprite, (left, top))
 
     def _outline(self, image: Image.Image) -> None:
-        """Draw the line between known cells and those that are filled in."""
+        """Draw the line between the known cells and the cells to fill in."""
         masked = (self._replay.known < 0).reshape(self._grid)
         pen = ImageDraw.Draw(image)
         edge = max(1, round(TO_FILL["edge"] * self._side))
@@ -229,7 +229,7 @@ class Cells:
         return np.array(Image.new("RGB", self.size, colour))
 
     def _spread(self, cells: np.ndarray) -> np.ndarray:
-        """Turn one value a cell [h * w, ...] into one a pixel."""
+        """Expand one value a cell [h * w, ...] to one value a pixel [H, W, ...]."""
         grid = cells.reshape(*self._grid, *cells.shape[1:])
         return grid.repeat(np.diff(self._rows), 0).repeat(np.diff(self._columns), 1)
 
@@ -240,7 +240,10 @@ class Cells:
         return left, top, right, bottom
 
     def _frames(self, image: Image.Image, cells: range) -> None:
-        """Draw dashed lines around these cells: the rest of a row, whole rows, part of a row."""
+        """Draw dashed frames around cells that follow one another.
+
+        There are at most three: the rest of a row, whole rows, and part of a row.
+        """
         pen = ImageDraw.Draw(image)
         columns = self._grid[1]
         dash = max(1.0, DRAFT["dash"] * self._side)
@@ -281,7 +284,7 @@ class Cells:
 @functools.lru_cache(64)
 def stroke(width: int, height: int, paper: str) -> Image.Image:
     """Return the image of a missing value: a grey stroke."""
-    fine = 8  # drawn so much larger: Pillow's lines lie half a fine pixel off the page's
+    fine = 8  # times larger at first: Pillow's lines lie half a fine pixel off the page's
     image = Image.new("RGB", (width * fine, height * fine), paper)
     ends = [(fine * width * x, fine * height * y) for x, y in (NO_VALUE["from"], NO_VALUE["to"])]
     ImageDraw.Draw(image).line(
@@ -293,7 +296,7 @@ def stroke(width: int, height: int, paper: str) -> Image.Image:
 @functools.lru_cache(64)
 def hatched(width: int, height: int, paper: str) -> Image.Image:
     """Return the image of a cell to fill in: grey lines that run on from cell to cell."""
-    fine = 4  # drawn so much larger, for smooth edges
+    fine = 4  # times larger at first, for smooth edges
     image = Image.new("RGB", (width * fine, height * fine), paper)
     pen = ImageDraw.Draw(image)
     line = round(fine * max(1, TO_FILL["width"] * min(width, height)))
@@ -305,10 +308,10 @@ def hatched(width: int, height: int, paper: str) -> Image.Image:
 
 @functools.lru_cache(256)
 def mark(status: Status, width: int, height: int) -> Image.Image:
-    """Return the image of a status: a dark shape on its colour, so that either is enough."""
+    """Return the image of a status: a dark shape on a colour, either of which identifies it."""
     name, colour = MARKS[status]
     shape = SHAPES[name]
-    fine = 4  # drawn so much larger, for smooth edges
+    fine = 4  # times larger at first, for smooth edges
     image = Image.new("RGB", (width * fine, height * fine), colour)
     pen = ImageDraw.Draw(image)
     x, y = width * fine / 2, height * fine / 2
@@ -328,6 +331,6 @@ def mark(status: Status, width: int, height: int) -> Image.Image:
             pen.polygon(path, INK)
         else:
             pen.line(path, INK, line)
-            for end in path:  # as round as the page's
+            for end in path:  # round ends, as on the page
                 pen.ellipse(around(*end, line / 2), INK)
     return image.resize((width, height), Image.Resampling.BOX)

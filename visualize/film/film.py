@@ -1,6 +1,6 @@
 """A recorded race as a moving picture (MP4, GIF or WebP), and photos of it.
 
-Every lane runs at true speed by its own clock, all at once. Frames are drawn one at a time and
+All lanes run at once, each at true speed by its own clock. Frames are drawn one at a time and
 handed to the encoder, so that a long race needs no more memory than a short one.
 """
 
@@ -22,7 +22,7 @@ from visualize.film.still import Still
 from visualize.pictures.recorded_race import RecordedRace
 
 HOLD = 3.0  # seconds that the finish stays
-SLOWEST = 0.05  # speeds, the slowest as on the board
+SLOWEST = 0.05  # speeds; the board has the same slowest one
 FASTEST = 16.0
 LONGEST = 600.0  # seconds that a film may last
 
@@ -41,8 +41,14 @@ class FilmFormat(Enum):
 class _Format:
     """How a kind of film is written.
 
-    It has the largest number of frames a second and in all, the board's scale, and the clock that
-    its times are counted on.
+    Attributes:
+        rate: the most frames a second.
+        most: the most frames in all.
+        scale: the scale of the board.
+        codec: the encoder's name.
+        pixels: the pixel format's name.
+        tick: the unit of frame times, in seconds.
+        options: the encoder's options.
     """
 
     rate: int
@@ -92,12 +98,13 @@ def film(
     """Return the race as a film's file.
 
     The film shows the whole race, `speed` times (0.05 to 16) as fast as it ran, then HOLD seconds
-    of the finish. By passes it lasts as long as by seconds. MP4 has 30 frames a second, but 3,600
-    in all at most; WebP 12 and 300, GIF 10 and 200. A longer film has fewer frames a second.
+    of the finish. A film by passes lasts as long as a film by seconds. MP4 has 30 frames a second,
+    but 3,600 in all at most; WebP 12 and 300, GIF 10 and 200. A longer film has fewer frames a
+    second.
 
-    `lanes` are the lanes to show (all, if None). `progress` gets the share that is done, from 0 to
-    1; an exception of it ends the work. Raises FilmError where the speed is out of range, or the
-    film would last longer than LONGEST.
+    `lanes` are the lanes to show (all, if None). `progress` is called with the share that is done,
+    from 0 to 1. An exception that `progress` raises ends the work. Raises FilmError if the speed is
+    out of range, or if the film would last longer than LONGEST.
     """
     if (
         isinstance(speed, bool)
@@ -171,7 +178,8 @@ def photo(
 ) -> bytes:
     """Return the board at one instant of a clock as a PNG file.
 
-    It is `scale` times its size in a GIF, light or dark, with these `lanes` (all, if None).
+    The board is `scale` times as large as in a GIF, light or dark, with these `lanes` (all, if
+    None).
     """
     buffer = io.BytesIO()
     Still(recording, clock, layer, scale, lanes, dark=dark).draw(t).save(buffer, "PNG")
@@ -181,7 +189,7 @@ def photo(
 def _palette(still: Still, end: float) -> Image.Image:
     """Return 256 colours for a whole film, because a palette for each frame would flicker.
 
-    They come from its middle and its end, and from the board itself.
+    The colours are those of the film's middle and end, and the board's own.
     """
     pair = [np.asarray(still.draw(t)) for t in (end / 2, end)]
     common = Image.fromarray(np.concatenate(pair)).quantize(
@@ -189,7 +197,7 @@ def _palette(still: Still, end: float) -> Image.Image:
     )
     colours = np.array(common.getpalette()).reshape(-1, 3)
     board = np.array([ImageColor.getrgb(colour) for colour in still.palette.values()])
-    # Pillow looks colours up coarsely: one close to the ground would be taken for it.
+    # Pillow looks colours up coarsely: it would confuse a colour with a close one of the board.
     apart = np.abs(colours[:, None] - board).max(-1).min(-1) >= 8
     palette = Image.new("P", (1, 1))
     palette.putpalette(np.concatenate([board, colours[apart]]).ravel().tolist())

@@ -33,16 +33,16 @@ class Layer(Enum):
 
     @property
     def look(self) -> dict[str, Any]:
-        """Its entry in look.json: title, kind, words, and what its kind needs."""
+        """The layer's entry in look.json: title, kind, words, and the fields of its kind."""
         return next(layer for layer in LOOK["layers"] if layer["name"] == self.value)
 
 
 SHARES = tuple(layer for layer in Layer if layer.look["kind"] == "share")  # from 0 to 1
 COUNTS = {
     layer: layer.look["least"] for layer in Layer if layer.look["kind"] == "count"
-}  # the least that there is
-COUNTED = (*COUNTS, Layer.ORDER)  # whose scales end where the race says
-# Perceptually uniform and safe for the colour-blind: evenly spaced stops.
+}  # the smallest possible count
+COUNTED = (*COUNTS, Layer.ORDER)  # layers whose scale's end depends on the race
+# Evenly spaced stops of scales that are perceptually uniform and safe for the colour-blind.
 SCALES = {layer: LOOK["scales"][layer.look["scale"]] for layer in Layer if "scale" in layer.look}
 # A status is shown by shape as well as by colour (Okabe and Ito's).
 MARKS = {
@@ -55,9 +55,9 @@ MARKS = {
 class Instant:
     """A lane after its k-th step.
 
-    `rows` are the rows of its step table about the cells that it has reached: those that committed
-    the first n positions, in order, and those of the k-th step for the standing drafts. `cells` are
-    their grid cells.
+    `rows` are numbers of rows in the lane's step table: first the rows that committed the first n
+    cells, in order, then the rows of the k-th step that have standing drafts. `cells` are the grid
+    cells of these rows.
     """
 
     k: int
@@ -81,7 +81,7 @@ class LaneReplay:
         header = trace.header
         self._reference = trace.tokens(reference_lane(header))
         known = header.infilling.known if header.infilling else ()
-        # by cell the tokens of a picture that is filled in, -1 where the race draws them
+        # an infilling's tokens by cell, -1 where the race draws them; else empty
         self.known = np.array(known, int)
         self._columns, self._total = header.grid[1], sum(c >= 0 for c in header.cells_of(lane))
         frames = [frame for frame in trace.frames if frame.lane == lane]
@@ -130,8 +130,8 @@ class LaneReplay:
     def values(self, layer: Layer, instant: Instant) -> np.ndarray:
         """Return the layer's value of each reached cell, float; NaN where a cell has none.
 
-        Values are shares from 0 to 1, passes, tokens, or 1 where the committed token differs from
-        the reference lane's.
+        A value is a share from 0 to 1, or a number of passes or tokens. For the layer DIFFERS it is
+        1 where the committed token differs from the reference lane's, else 0.
         """
         rows = instant.rows
         if layer is Layer.GAIN:
@@ -158,7 +158,7 @@ class LaneReplay:
     def _gain(self) -> np.ndarray:
         """Return what a group added to the acceptance probability of each draft (GSD, Fig. 7).
 
-        It is at least 0; NaN where there was no group.
+        The gain is at least 0, and NaN for a draft without a group.
         """
         rows = self.table.positions
         acceptance = share_values(rows["acceptance"])
@@ -169,7 +169,7 @@ class LaneReplay:
 
     @functools.cached_property
     def _waits(self) -> np.ndarray:
-        """Return how many earlier rows have the same position, for each row."""
+        """Return for each row of the step table how many earlier rows have the same position."""
         order = np.argsort(self.table.position, kind="stable")
         _, starts, counts = np.unique(
             self.table.position[order], return_index=True, return_counts=True
@@ -179,18 +179,18 @@ class LaneReplay:
         return out
 
     def shift(self, instant: Instant) -> float | None:
-        """Return the mean shift of the tests so far, or None.
+        """Return the mean shift of the tests so far; None if there were none.
 
-        For a lane that knows its prices it is the mean price of the tokens.
+        For a lane that knows its prices, return the mean price of its tokens instead.
         """
         values = self.values(Layer.SHIFT, instant)
         known = values[~np.isnan(values)]
         return float(known.mean()) if len(known) else None
 
     def run_starts(self, instant: Instant) -> np.ndarray:
-        """Return the cell at which each step up to an instant began to commit.
+        """Return the first cell that each step up to an instant committed.
 
-        Where rows advance independently there is one for each row of the step.
+        If rows advance independently, return the first cell in each row of each step.
         """
         cells = instant.cells[: instant.n]
         run = [self.table.step[instant.rows[: instant.n]]]
@@ -201,9 +201,10 @@ class LaneReplay:
         return starts
 
     def most(self, layer: Layer) -> int:
-        """Return the number at the end of the layer's scale, as far as this lane decides it.
+        """Return the number at the end of the layer's scale that this lane alone needs.
 
-        It is the largest count that the lane ever shows, or as many passes as there are tokens.
+        It is the largest count that the lane ever shows or, for the layer ORDER, the number of
+        tokens.
         """
         if layer is Layer.ORDER:
             return self._total
@@ -213,12 +214,12 @@ class LaneReplay:
 
 
 def reference_lane(header: Header) -> int:
-    """Return the lane with which the others' tokens are compared: vanilla AR's, else the first."""
+    """Return the index of the lane to compare others with: vanilla AR's, else the first."""
     return next((i for i, lane in enumerate(header.lanes) if lane.decoder == "ar"), 0)
 
 
 def shares(layer: Layer, values: np.ndarray, most: int) -> np.ndarray:
-    """Return where values are on their layer's scale, from 0 to 1, or beyond its end.
+    """Return the places of values on their layer's scale: 0 to 1, or more beyond its end.
 
     Counts are placed by logarithms, because most runs and waits are short and a few are long.
     """
@@ -231,7 +232,7 @@ def shares(layer: Layer, values: np.ndarray, most: int) -> np.ndarray:
 
 
 def colours(layer: Layer, places: np.ndarray) -> np.ndarray:
-    """Return the colours of places on the scale, 0 to 1, as uint8 [..., 3]."""
+    """Return the colours at places on the layer's scale, 0 to 1, as uint8 [..., 3]."""
     stops = np.array([ImageColor.getrgb(stop) for stop in SCALES[layer]])
     at = np.clip(np.nan_to_num(places), 0, 1) * (len(stops) - 1)
     return (

@@ -16,9 +16,9 @@ from visualize.film.typeface import Scale
 
 @dataclass(frozen=True, slots=True)
 class Legend:
-    """The legend of a layer over a race's lanes, whose names are `names`.
+    """The legend of a layer. `names` are the names of the race's lanes.
 
-    `most` is the end of a count's scale.
+    `most` is the number at the end of the scale of a layer of counts.
     """
 
     layer: Layer
@@ -29,7 +29,7 @@ class Legend:
     palette: Mapping[str, str]
 
     def draw(self, image: Image.Image, left: int, right: int, top: int) -> None:
-        """Draw it below `top`, from `left` to `right`."""
+        """Draw the legend on the image, below `top` and from `left` to `right`."""
         face = self.scale.face(14)
         low, high = top + self.scale.px(20), top + self.scale.px(46)  # baselines
         word = self.scale.face(15, True)

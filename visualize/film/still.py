@@ -23,21 +23,21 @@ from visualize.pictures.recorded_race import RecordedRace
 
 BADGES = {badge: LOOK["badges"][badge.value.split()[0]] for badge in Badge}
 # Pixels at scale 1.
-WIDTH = 1344  # of the board, at most
-NARROW = 720  # and at least
-WIDEST = 420  # a lane
+WIDTH = 1344  # the board's largest width
+NARROW = 720  # the board's smallest width
+WIDEST = 420  # a lane's largest width
 MARGIN = 32  # around the board
 GAP = 20  # between lanes
-TOP = 116  # the board's head
-HEAD = 54  # a lane's name and badge
-BAR = 8  # its progress
-LINE = 29  # each of its figures
-FOOT = 76  # the legend
+TOP = 116  # height of the board's head
+HEAD = 54  # height of a lane's name and badge
+BAR = 8  # height of a lane's progress
+LINE = 29  # height of each of a lane's figures
+FOOT = 76  # height of the legend
 
 
 @dataclass(frozen=True, slots=True)
 class _Spot:
-    """The place of a lane, and what it takes to draw it."""
+    """A lane's place on the board, and what is needed to draw the lane."""
 
     lane: int
     xy: tuple[int, int]
@@ -49,14 +49,14 @@ class _Spot:
 class Still:
     """Draws a recording's board at any instant of a clock ("seconds" or "passes").
 
-    It shows these `lanes` (all, if None), light or dark, at `scale` times 1,344 pixels or less in
-    width, in the middle of a slide of 16:9.
+    The board shows these `lanes` (all, if None), light or dark, in the middle of a 16:9 slide. It
+    is at most 1,344 pixels wide, times `scale`.
 
     Attributes:
         size: the slide's size.
         offset: the board's upper left corner on the slide.
         board: the board's size.
-        length: the race's length on either clock.
+        length: the race's length on each clock, by the clock's name.
         palette: the colours by name.
     """
 
@@ -127,12 +127,12 @@ class Still:
             xy = (self._px(x), self._px(y))
             self._spots.append(_Spot(i, xy, replays[i], cells, _places(replays, i)))
         self._base = self._furniture()
-        self._drawn: dict[int, tuple[int, Image.Image]] = {}  # each lane's step that was last drawn
+        self._drawn: dict[int, tuple[int, Image.Image]] = {}  # each lane's last step and image
 
     def draw(self, t: float) -> Image.Image:
         """Draw the board at `t` on the still's clock, in RGB.
 
-        Before the start and after the end the race stands still.
+        A `t` before the start shows the start, and a `t` after the end shows the end.
         """
         t = min(max(t, 0.0), self.length[self._clock])
         image = self._base.copy()
@@ -150,7 +150,7 @@ class Still:
         return slide
 
     def _furniture(self) -> Image.Image:
-        """Draw all that does not move: the head, the lanes' names and badges, the legend."""
+        """Draw everything that does not move: the head, the lanes' names and badges, the legend."""
         header = self._header
         left, right = self._px(MARGIN), self.board[0] - self._px(MARGIN)
         image = Image.new("RGB", self.board, self.palette["card"])
@@ -277,7 +277,7 @@ class Still:
         return image
 
     def _shift(self, spot: _Spot, now: Instant) -> str:
-        """Return the mean shift of a lane's tests so far, as on its card."""
+        """Return the mean shift of a lane's tests so far, worded as on the lane's card."""
         shift = spot.replay.shift(now)
         badge = self._badge(spot.lane)
         if badge.lossless and not shift:
@@ -290,7 +290,7 @@ class Still:
 
 
 def _places(lanes: list[LaneReplay], i: int) -> dict[str, int]:
-    """Return the place of a finished lane by either clock."""
+    """Return a lane's place by each clock; {} if the lane has not finished."""
     if lanes[i].state is not LaneState.FINISHED:
         return {}
     done = [lane for lane in lanes if lane.state is LaneState.FINISHED]

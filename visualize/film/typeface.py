@@ -1,8 +1,8 @@
-"""Text on pictures, in the faces of fonts/ alone, so that it is the same on every machine.
+"""Draws text on pictures, only with the fonts in fonts/, so that every machine draws the same.
 
-They have Latin, Greek, Cyrillic, Arabic, Hebrew, Devanagari, Thai, Chinese, Japanese, Korean and
-emoji; any other character is a box. Where Pillow finds FriBiDi, Raqm joins the letters of Arabic
-and Devanagari and orders text that runs from right to left.
+The fonts have Latin, Greek, Cyrillic, Arabic, Hebrew, Devanagari, Thai, Chinese, Japanese, Korean
+and emoji; any other character is drawn as a box. If Pillow finds FriBiDi, Raqm joins the letters of
+Arabic and Devanagari and orders text that runs from right to left.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from PIL import Image, ImageDraw, ImageFont
 
 FONTS = Path(__file__).parent / "fonts"
 WEIGHTS = {False: "NotoSans-Regular", True: "NotoSans-Bold"}
-# For what those lack, in one weight.
+# Fonts for the characters that those lack, in one weight.
 BESIDE = ("DroidSansFallback", "NotoSansCJK-Bold", "NotoEmoji-Bold")
-# A noncharacter: what a font draws for it, it draws for everything it does not know.
+# A noncharacter: a font draws the same for it and for any character that the font lacks.
 NOWHERE = "\uffff"
-NON_JOINER = "\u200c"  # has no shape, but Persian letters before and behind it have another
+NON_JOINER = "\u200c"  # has no shape, but changes the shapes of Persian letters beside it
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Typeface:
             x += font.getlength(part)
 
     def fit(self, text: str, width: float) -> str:
-        """Return the text, or as much of it as fits, with an ellipsis."""
+        """Return the text if it fits into the width, else its beginning and an ellipsis."""
         if self.length(text) <= width:
             return text
         low, high = 0, len(text)
@@ -109,7 +109,7 @@ def _plain(char: str) -> str:
 
 @functools.lru_cache(4096)
 def _name_of(char: str, bold: bool) -> str:
-    """Return the first font that has a character, else the text's own, which draws a box."""
+    """Return the first font that has a character. If none has it, the text's font draws a box."""
     for name in (WEIGHTS[bold], *BESIDE):
         font = _font(name, 20)
         if _shape(font, char) != _shape(font, NOWHERE):

@@ -1,8 +1,8 @@
 """Patches: the pictures of single cells of a lane that races.
 
-A cell is drawn when its token is committed, and again when its look is settled: when its row and
-the one below are complete. A convolutional decoder sees little beyond that. So a cell is sent at
-most twice, on a slow machine as on a fast one.
+A cell is drawn when its token is committed, and again when its row and the row below are complete.
+Then the cell is settled, because a convolutional decoder sees little beyond these rows. So a cell
+is sent at most twice, on a slow machine as on a fast one.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from visualize.pictures.swatches import COLUMNS
 class LanePatches:
     """Keeps which cells of a lane have to be drawn.
 
-    `committed` (bool [h * w]) is the lane's own array, which changes. Cells that are committed at
-    first are known, and drawn elsewhere.
+    `committed` (bool [h * w]) is the lane's own array, which the lane changes. Cells that are
+    committed at first are the known cells, which are not drawn here.
     """
 
     def __init__(self, committed: np.ndarray, grid: tuple[int, int]) -> None:
@@ -26,7 +26,7 @@ class LanePatches:
         self._grid = grid
         self._known = committed.copy()
         self._drawn = committed.copy()
-        self._settled = np.zeros(grid[0], bool)  # rows
+        self._settled = np.zeros(grid[0], bool)  # whether each row's cells are
 
     def due(self) -> tuple[int, ...]:
         """Return the cells to draw, ascending."""
@@ -34,9 +34,9 @@ class LanePatches:
         return tuple(np.flatnonzero((self._committed & ~self._drawn) | settled).tolist())
 
     def take(self, cells: Sequence[int], picture: np.ndarray) -> np.ndarray:
-        """Return the patches uint8 [n, s, s, 3] of due cells, which then count as drawn.
+        """Cut the patches of due cells from a picture, and count these cells as drawn.
 
-        They are cut from a picture uint8 [H, W, 3] of all cells.
+        The picture is uint8 [H, W, 3] and has all cells. The patches are uint8 [n, s, s, 3].
         """
         rows, columns = self._grid
         side = len(picture) // rows
@@ -52,7 +52,7 @@ class LanePatches:
 
 
 def sheet_of(patches: np.ndarray) -> np.ndarray:
-    """Return patches uint8 [n, s, s, 3] as one image, COLUMNS to a row, padded with grey."""
+    """Return patches uint8 [n, s, s, 3] as one image, COLUMNS patches a row, padded with grey."""
     count, side = len(patches), patches.shape[1]
     columns = min(count, COLUMNS)
     rows = -(-count // columns)

@@ -1,4 +1,4 @@
-"""Pictures: the tokens from which one is decoded, and the file in which it is sent."""
+"""Pictures: the tokens that a picture is decoded from, and the file that it is sent in."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import io
 import numpy as np
 from PIL import Image
 
-RACING = 80  # WebP quality of a picture that another one replaces
-FINAL = 95  # of one that stays
-# A final picture of so many pixels or fewer is not compressed as a photograph is, since the page
-# enlarges it and the loss would show. It loses the last bit of a colour alone, which is noise and a
-# sixth of its bytes.
+RACING = 80  # WebP quality of a picture that a later one replaces
+FINAL = 95  # WebP quality of a final picture
+# A final picture of at most this many pixels is compressed without loss, because the page enlarges
+# it and a loss would show. Only the last bit of each colour is dropped before: that bit is noise,
+# and a sixth of the file's bytes.
 SMALL = 2**16
 
 
 def canvas(tokens: np.ndarray, grid: tuple[int, int]) -> np.ndarray:
     """Return tokens int [h, w] from which a picture with unknown cells can be decoded.
 
-    `tokens` [h * w] has -1 for unknown cells; at least one is known. Unknown cells are not shown.
-    They repeat the cell above, so that the decoder's view past the edge hardly changes the cells at
-    the edge.
+    `tokens` [h * w] is -1 in unknown cells; at least one cell is known. Unknown cells repeat the
+    cell above and are not shown. The decoder sees past the edge of the known cells, and repeated
+    tokens hardly change the cells at that edge.
     """
     width = grid[1]
     filled = tokens.tolist()
@@ -41,7 +41,7 @@ def webp(pixels: np.ndarray, quality: int | None) -> bytes:
 
 
 def final_webp(pixels: np.ndarray) -> bytes:
-    """Return a picture that stays, uint8 [H, W, 3], as the file that the page receives."""
+    """Return a final picture, uint8 [H, W, 3], as the WebP file that the page receives."""
     if pixels[..., 0].size > SMALL:
         return webp(pixels, FINAL)
     return webp(pixels & 0xFE, None)

@@ -1,8 +1,8 @@
 """RecordedRace: a trace and its pictures in one file.
 
-With it a race can be drawn where its model is not available. The file is the trace's JSON object
-with one more key, "pictures": {"swatches": base64, "lanes": [base64 or null, ..]}, all WebP. It may
-come from anyone: see `RecordedRace.loads`.
+With this file a race can be drawn where its model is not available. The file is the trace's JSON
+object with one more key, "pictures": {"swatches": base64, "lanes": [base64 or null, ..]}. All
+images are WebP. The file may come from anyone: see `RecordedRace.loads`.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from visualize.pictures.swatches import COLUMNS, SIDE, sheet
 
 log = logging.getLogger(__name__)
 
-MAX_PATCH = 32  # pixels of a token's side
-MAX_SIDE = 4096  # of a picture's side
-MAX_PIXELS = 2**23  # of all lanes' pictures
+MAX_PATCH = 32  # side of a token's patch, in pixels
+MAX_SIDE = 4096  # side of a picture, in pixels
+MAX_PIXELS = 2**23  # pixels of all lanes' pictures together
 MAX_CELLS = 2**16 - 1
-_PLAIN = re.compile(r"[A-Za-z0-9 ._-]{1,40}")  # words of a decoder that is not here
+_PLAIN = re.compile(r"[A-Za-z0-9 ._-]{1,40}")  # a name or setting of a decoder from outside
 
-# What base64 and PIL raise at what they cannot, or will not, read.
+# Exceptions of base64 and PIL for data that they cannot, or will not, read.
 _BOMBS = (Image.DecompressionBombError, Image.DecompressionBombWarning)
 _UNREADABLE = (ValueError, OSError, SyntaxError, EOFError, MemoryError, *_BOMBS)
 
@@ -44,8 +44,8 @@ class Pictures:
     """The pictures of a race.
 
     `swatches` is the file that visualize.pictures.swatches makes. `lanes` has each lane's final
-    picture as a lossless WebP file. It is None where nothing was committed, or where there was no
-    memory to draw it. Uncommitted cells show nothing.
+    picture as a lossless WebP file. A picture is None if the lane committed nothing, or if there
+    was no memory to draw it. The pixels of uncommitted cells mean nothing.
     """
 
     swatches: bytes
@@ -75,9 +75,10 @@ class RecordedRace:
     def loads(text: str | bytes, go_on: Callable[[], None] = lambda: None) -> RecordedRace:
         """Read a file from anyone. Raises TraceError, whose message says what is wrong with it.
 
-        The result can be drawn: its decoders are known here, their settings are valid, and every
-        picture is a WebP file of a size that fits the grid. Sizes are checked before a pixel is
-        decoded. Calls `go_on` between its parts, and lets through what that raises.
+        The result can be drawn. The settings of decoders that are known here are valid, and
+        decoders from outside have plain names and settings. Every picture is a WebP file of a size
+        that fits the grid; sizes are checked before a pixel is decoded. Calls `go_on` between parts
+        of the work, and lets its exceptions through.
         """
         data = parse(text)
         trace = Trace.read(data, go_on)
@@ -94,8 +95,8 @@ def record(
 ) -> RecordedRace:
     """Draw the pictures of a trace with the model that raced.
 
-    Lanes that are `drawn` already, uint8 [H, W, 3], are not drawn again. A lane has no picture
-    where there is no memory for it. Raises TraceError if another model raced.
+    `drawn` has pictures, uint8 [H, W, 3], of lanes that need not be drawn again. If memory runs
+    out, the other lanes have no picture. Raises TraceError if another model raced.
     """
     header = trace.header
     if (header.model, header.grid, header.vocab_size) != (model.name, model.grid, model.vocab_size):
@@ -118,7 +119,7 @@ def record(
 
 
 def pixels(file: bytes) -> np.ndarray:
-    """Return an image file of a recording as uint8 [H, W, 3]."""
+    """Decode an image file of a recording to uint8 [H, W, 3]."""
     with Image.open(io.BytesIO(file), formats=["WEBP"]) as image:
         return np.asarray(image.convert("RGB"))
 
@@ -142,7 +143,7 @@ def _texts(trace: Trace) -> None:
 
 
 def _drawable(trace: Trace, lane: int) -> None:
-    """Raise TraceError where a lane cannot have been raced."""
+    """Raise TraceError if a lane cannot have been raced, or cannot be drawn."""
     header, decoder = trace.header, trace.header.lanes[lane].decoder
     if header.grid[0] * header.grid[1] > MAX_CELLS:
         raise TraceError(
@@ -198,9 +199,10 @@ def _pictures(data: Any, header: Header) -> Pictures:
 
 
 def _image(text: Any, what: str, fits: Callable[[tuple[int, int]], bool]) -> bytes:
-    """Return the file of a base64 text, if it is one still WebP image whose size `fits`.
+    """Return the file in a base64 text, which must be a still WebP image whose size `fits`.
 
-    Opening it reads its header alone, so an image that does not fit is never decoded.
+    `what` names the image in the messages of TraceError. Opening a file reads only its header, so
+    an image that does not fit is never decoded.
     """
     if not isinstance(text, str):
         raise TraceError(f"{what} is damaged: it is not text.")

@@ -13,18 +13,18 @@ from PIL import Image
 
 from engine.models.base import ImageModel
 
-SIDE, COLUMNS = 8, 32  # pixels of one swatch, and swatches to a row
+SIDE, COLUMNS = 8, 32  # side of a swatch in pixels, and swatches a row
 FITTED = 2  # pictures that `fitted` decodes
 BATCH = 256  # codes decoded at a time: the grids of a large codebook need not all fit in memory
 
 
 def swatches(pixels: Callable[[np.ndarray], np.ndarray], codes: int) -> bytes:
-    """Return a WebP file of all codes, SIDE pixels each.
+    """Return a WebP file with a swatch of every code, SIDE x SIDE pixels each.
 
-    Code c is at row c // COLUMNS, column c % COLUMNS; unused places are white. Each swatch is the
-    middle of a 3 x 3 grid of that one code, decoded by `pixels` (int [B, h, w] to uint8 [B, H, W,
-    3]) and scaled to SIDE. There can be at most 65,504 codes, because no WebP file is higher. It
-    takes seconds, so keep the result.
+    Code c is at row c // COLUMNS, column c % COLUMNS; unused places are white. A swatch is the
+    middle of a 3 x 3 grid of its code alone, decoded by `pixels` (int [B, h, w] to uint8 [B, H, W,
+    3]) and scaled to SIDE. There can be at most 65,504 codes, because a WebP file cannot be higher.
+    The work takes seconds, so keep the result.
     """
     tiles = np.empty((codes, SIDE, SIDE, 3), np.uint8)
     for start in range(0, codes, BATCH):
@@ -41,11 +41,11 @@ def swatches(pixels: Callable[[np.ndarray], np.ndarray], codes: int) -> bytes:
 def fitted(
     pixels: Callable[[np.ndarray], np.ndarray], codebook: np.ndarray, grid: tuple[int, int]
 ) -> bytes:
-    """Return the same file where `swatches` would take minutes.
+    """Return a file like that of `swatches`, for a model with which `swatches` would take minutes.
 
-    Each code of the codebook [V, D] has one colour, which a linear map of its vector gives. The map
-    is fitted by least squares to FITTED pictures of random codes. It explains 84% of the variance
-    of the embedded model's colours.
+    Each swatch has one colour, which a linear map gives from the code's vector in the codebook [V,
+    D]. The map is fitted by least squares to FITTED pictures of random codes. It explains 84% of
+    the variance of the embedded model's colours.
     """
     codes = np.random.default_rng(0).integers(0, len(codebook), (FITTED, *grid))
     pictures = pixels(codes)
@@ -59,7 +59,7 @@ def fitted(
 
 
 def _file(tiles: np.ndarray) -> bytes:
-    """Return swatches uint8 [V, SIDE, SIDE, 3] as the file that `swatches` describes."""
+    """Return swatches, uint8 [V, SIDE, SIDE, 3], as the file that `swatches` describes."""
     rows = -(-len(tiles) // COLUMNS)
     sheet = np.full((rows * COLUMNS, SIDE, SIDE, 3), 255, np.uint8)
     sheet[: len(tiles)] = tiles
