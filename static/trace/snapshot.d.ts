@@ -37,14 +37,14 @@ interface LaneSnapshot {
   shift: number | null;
   places: Record<"seconds" | "passes", number | null>; // 1 is first; null until known
   decoder: string;
-  rule: string; // what tests its drafts: "block", "typical", or the decoder's own; "outside" of a decoder from outside
-  own_cells: number[]; // as the snapshot's `cells`, of a lane with an order of its own; else none
+  rule: string; // the rule that tests the drafts: "block", "typical", or the decoder's name; "outside" for a decoder from outside
+  own_cells: number[]; // like the snapshot's `cells`, for a lane with its own order; else empty
   title: string;
   idea: string;
   paper: string;
   badge: Badge;
   promise: string;
-  published?: PaperMark | null; // of whole pictures with their model's own sampling, where a paper has it
+  published?: PaperMark | null; // a paper's figure for whole pictures with the model's own sampling; else null
   table: Record<string, string>; // base64 of each table's rows, which only grows
   picture: string; // base64 of an image of the whole grid, "" while there is none
 }
@@ -63,9 +63,9 @@ interface LaneUpdate {
   shift: number | null;
   places: Record<"seconds" | "passes", number | null>; // 1 is first; null until known
   lane: number;
-  table: Record<string, string>; // base64 of each table's new rows, where it has any
-  cells: number[]; // those of which the update's `patches` show new pictures, in their order
-  picture: string; // as in a snapshot, where it is another one
+  table: Record<string, string>; // base64 of the new rows of each table that has any
+  cells: number[]; // cells with new pictures in the update's `patches`, in the same order
+  picture: string; // as in a snapshot; empty if it has not changed
 }
 
 /** A figure that a paper reports for a lane like this one. */
@@ -83,10 +83,10 @@ interface Result {
   passes: number;
   drafter: number;
   seconds: number;
-  pass_ms: number; // all that the lane did, forward passes and all
-  equal: number | null; // tokens that are vanilla AR's, of a lane that promises its very picture
-  differs: number | null; // first cell at which such a picture is not vanilla AR's
-  faster: Record<"seconds" | "passes", number | null>; // than this race's vanilla AR
+  pass_ms: number; // mean of all work of the lane, per forward pass
+  equal: number | null; // number of tokens equal to vanilla AR's, if the lane promises its picture
+  differs: number | null; // first cell whose token differs from vanilla AR's, for the same lanes
+  faster: Record<"seconds" | "passes", number | null>; // speed-up over this race's vanilla AR lane
 }
 
 /** A race at an instant. The page's server adds `id` and `link`; a standalone file has neither. */
@@ -95,25 +95,25 @@ interface Snapshot {
   state: LaneState;
   note: string;
   recorded: boolean;
-  elsewhere?: boolean; // recorded on another machine than the page's
-  apart: boolean; // each lane on a device of its own, all at once
+  elsewhere?: boolean; // whether the race was recorded on another machine
+  apart: boolean; // whether lanes run at once, each on its own device
   preview: boolean; // whether the pictures of lanes that race are a smaller decoder's
   prompt: string;
   seed: number;
   model: string;
-  sampling: string; // what of it is not the model's own
+  sampling: string; // the settings that are not the model's own
   machine: string;
   grid: [number, number]; // rows and columns of tokens
-  cells: number[]; // of every position, -1 where one is forced
+  cells: number[]; // the cell of every position, -1 for a forced one
   infilling: Infilling | null; // null for a whole picture
   dtypes: Dtypes;
-  codes: number; // in the codebook
+  codes: number; // number of codes in the codebook
   swatches: string; // base64 of an image
   lanes: LaneSnapshot[];
   results: Result[];
-  id?: string; // of the race, by which page and server call it
-  link?: string; // the query with its settings
-  bets?: number[]; // on each lane, of those who watch; none where nobody bets
+  id?: string; // name of the race for page and server
+  link?: string; // query of a link to the page with the race's settings
+  bets?: number[]; // number of viewers' bets on each lane; empty if there are none
 }
 
 /** The changes in a race since the last message, which was a snapshot or an update. */
@@ -121,8 +121,8 @@ interface Update {
   seq: number;
   state: LaneState;
   note: string;
-  lanes: LaneUpdate[]; // those in which anything happened
-  patches: string; // base64 of an image of single cells, those of the first lane first, in rows as long as the swatches'; empty where there is none
+  lanes: LaneUpdate[]; // lanes in which anything happened
+  patches: string; // base64 of an image of single cells, the first lane's cells first, with as many cells a row as the image of the swatches; empty if there are none
   results: Result[];
   bets?: number[]; // as in a snapshot
 }

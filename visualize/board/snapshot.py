@@ -51,11 +51,11 @@ class LaneSnapshot(LaneFigures):
 
     decoder: str
     rule: str = Field(
-        description='what tests its drafts: "block", "typical", or the decoder\'s own; "outside" of'
-        " a decoder from outside"
+        description='the rule that tests the drafts: "block", "typical", or the decoder\'s name;'
+        ' "outside" for a decoder from outside'
     )
     own_cells: tuple[int, ...] = Field(
-        description="as the snapshot's `cells`, of a lane with an order of its own; else none"
+        description="like the snapshot's `cells`, for a lane with its own order; else empty"
     )
     title: str
     idea: str
@@ -63,7 +63,8 @@ class LaneSnapshot(LaneFigures):
     badge: Badge
     promise: str
     published: PaperMark | None = Field(
-        None, description="of whole pictures with their model's own sampling, where a paper has it"
+        None,
+        description="a paper's figure for whole pictures with the model's own sampling; else null",
     )
     table: dict[str, str] = Field(description="base64 of each table's rows, which only grows")
     picture: str = Field(description='base64 of an image of the whole grid, "" while there is none')
@@ -73,11 +74,11 @@ class LaneUpdate(LaneFigures):
     """The changes in a lane since the last message."""
 
     lane: int
-    table: dict[str, str] = Field(description="base64 of each table's new rows, where it has any")
+    table: dict[str, str] = Field(description="base64 of the new rows of each table that has any")
     cells: tuple[int, ...] = Field(
-        description="those of which the update's `patches` show new pictures, in their order"
+        description="cells with new pictures in the update's `patches`, in the same order"
     )
-    picture: str = Field(description="as in a snapshot, where it is another one")
+    picture: str = Field(description="as in a snapshot; empty if it has not changed")
 
 
 class Result(BaseModel):
@@ -91,14 +92,16 @@ class Result(BaseModel):
     passes: int
     drafter: int
     seconds: float
-    pass_ms: float = Field(description="all that the lane did, forward passes and all")
+    pass_ms: float = Field(description="mean of all work of the lane, per forward pass")
     equal: int | None = Field(
-        description="tokens that are vanilla AR's, of a lane that promises its very picture"
+        description="number of tokens equal to vanilla AR's, if the lane promises its picture"
     )
     differs: int | None = Field(
-        description="first cell at which such a picture is not vanilla AR's"
+        description="first cell whose token differs from vanilla AR's, for the same lanes"
     )
-    faster: dict[MeasuredClock, float | None] = Field(description="than this race's vanilla AR")
+    faster: dict[MeasuredClock, float | None] = Field(
+        description="speed-up over this race's vanilla AR lane"
+    )
 
 
 class Snapshot(BaseModel):
@@ -113,28 +116,28 @@ class Snapshot(BaseModel):
     state: LaneState
     note: str
     recorded: bool
-    elsewhere: bool = Field(False, description="recorded on another machine than the page's")
-    apart: bool = Field(description="each lane on a device of its own, all at once")
+    elsewhere: bool = Field(False, description="whether the race was recorded on another machine")
+    apart: bool = Field(description="whether lanes run at once, each on its own device")
     preview: bool = Field(
         description="whether the pictures of lanes that race are a smaller decoder's"
     )
     prompt: str
     seed: int
     model: str
-    sampling: str = Field(description="what of it is not the model's own")
+    sampling: str = Field(description="the settings that are not the model's own")
     machine: str
     grid: tuple[int, int] = Field(description="rows and columns of tokens")
-    cells: tuple[int, ...] = Field(description="of every position, -1 where one is forced")
+    cells: tuple[int, ...] = Field(description="the cell of every position, -1 for a forced one")
     infilling: Infilling | None = Field(description="null for a whole picture")
     dtypes: Dtypes
-    codes: int = Field(description="in the codebook")
+    codes: int = Field(description="number of codes in the codebook")
     swatches: str = Field(description="base64 of an image")
     lanes: tuple[LaneSnapshot, ...]
     results: tuple[Result, ...]
-    id: str = Field("", description="of the race, by which page and server call it")
-    link: str = Field("", description="the query with its settings")
+    id: str = Field("", description="name of the race for page and server")
+    link: str = Field("", description="query of a link to the page with the race's settings")
     bets: tuple[int, ...] = Field(
-        (), description="on each lane, of those who watch; none where nobody bets"
+        (), description="number of viewers' bets on each lane; empty if there are none"
     )
 
     def wire(self) -> dict[str, Any]:
@@ -165,10 +168,10 @@ class Update(BaseModel):
     seq: int
     state: LaneState
     note: str
-    lanes: tuple[LaneUpdate, ...] = Field(description="those in which anything happened")
+    lanes: tuple[LaneUpdate, ...] = Field(description="lanes in which anything happened")
     patches: str = Field(
-        description="base64 of an image of single cells, those of the first lane first, in rows as"
-        " long as the swatches'; empty where there is none"
+        description="base64 of an image of single cells, the first lane's cells first, with as many"
+        " cells a row as the image of the swatches; empty if there are none"
     )
     results: tuple[Result, ...]
     bets: tuple[int, ...] = Field((), description="as in a snapshot")
