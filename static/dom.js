@@ -1,8 +1,8 @@
 // Elements of the page, and its window.
 
 /**
- * Return the height of the page's visible part, in pixels: in a Space's iframe the window can be as
- * tall as the page.
+ * Return the height of the page's visible part, in pixels. In a Space's iframe the window can be as
+ * tall as the page, so the screen's height is the limit.
  */
 export const windowHeight = () => Math.min(innerHeight, screen.height);
 
@@ -15,8 +15,8 @@ export const addressQuery = () => location.search || location.hash.replace("#", 
 export const markOpened = () => void (document.documentElement.dataset.opened = "1");
 
 /**
- * Return the first element in `root` that a selector finds. Throw where there is none of this kind,
- * by default HTMLElement.
+ * Return the first element in `root` that a selector finds. Throw if there is none, or if it is not
+ * of this kind (by default HTMLElement).
  * @overload @param {ParentNode} root @param {string} selector @returns {HTMLElement}
  */
 /**
@@ -106,8 +106,8 @@ export function sized(canvas, width, height) {
 }
 
 /**
- * Read what the browser keeps under a name; "" where it has nothing, or keeps nothing. A browser
- * that keeps nothing may throw as soon as its storage is touched.
+ * Read the text that the browser keeps under a name. Return "" if there is no text, or if the
+ * browser keeps nothing. Such a browser may throw as soon as its storage is touched.
  * @param {() => Storage} storage @param {string} item
  */
 export function kept(storage, item) {

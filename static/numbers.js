@@ -52,8 +52,9 @@ export const asTokens = (shift) =>
   `as if ${Number((100 * shift).toPrecision(2))} in 100 tokens were not the model's`;
 
 /**
- * Write two probabilities with as many digits (three to five) as their ratio needs to come out as
- * it is shown beside them. Where a file has p as 0 but not the ratio, compute p from the ratio.
+ * Write two probabilities with as few digits (three to five) as make their quotient agree with the
+ * ratio that is shown beside them. If a file has p = 0 but a larger ratio, compute p from the
+ * ratio.
  * @param {number} p @param {number} q @param {number | null} ratio @returns {[string, string]}
  */
 export function dividing(p, q, ratio) {

@@ -8,7 +8,8 @@ import { typedPrompt } from "./form/typed.js";
 const root = document.documentElement;
 
 /**
- * Return the form's values with a link's filled in. Fields that the visitor has changed stay.
+ * Return the form's values with a link's values filled in. Fields that the visitor has changed keep
+ * their values.
  * @param {Record<string, unknown>} linked the link's values, by field
  * @param {Record<string, unknown>} initial the form's values at first, by field, in order
  * @param {unknown[]} values the form's values now

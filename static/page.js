@@ -27,7 +27,7 @@ let voterName = "";
 const RESTING = "#bet, #decided, #seeds, #cost, #whatif, #export";
 
 /**
- * Mount the board and join it to the page. All but the last argument is what gradio gives to a
+ * Mount the board and connect it to the page. Gradio gives all arguments but the last to a
  * component's script.
  * @param {HTMLElement} element @param {PageProps} props @param {typeof trigger} trigger
  * @param {typeof watch} watch @param {string} root the server's address
@@ -83,9 +83,9 @@ class Page {
   }
 
   /**
-   * Open with the race that the page's address names, or else with a recorded one. A race that is
-   * asked for meanwhile comes before both. An embedded board shows no other race than its address
-   * names. Fetch the other recorded races last, so that the tour needs no network.
+   * Open with the race that the page's address names, or else with a recorded race. A race that is
+   * asked for meanwhile comes first. An embedded board shows only the race that its address names.
+   * Fetch the other recorded races last, so that the tour needs no network.
    */
   async open() {
     const { opening, recorded, waiting } = this.#props;
@@ -242,8 +242,8 @@ class Page {
 }
 
 /**
- * Return the name by which the server counts a browser's bets on a race as one. Where the browser
- * keeps nothing, the name is the page's.
+ * Return this voter's name, by which the server counts a browser's bets on a race as one. If the
+ * browser keeps nothing, the name lasts as long as the page.
  */
 function voter() {
   const numbers = () => Array.from(crypto.getRandomValues(new Uint32Array(4)));
@@ -252,11 +252,11 @@ function voter() {
   return voterName;
 }
 
-/** @type {Record<string, string>} the keys of the visitor's races, where the browser keeps none */
+/** @type {Record<string, string>} the visitor's keys by race, in case the browser keeps none */
 const RACE_KEYS = {};
 
 /**
- * Keep the key by which a race can be stopped, so that its page has it again after a reload.
+ * Keep the key that can stop a race, so that the page has the key again after a reload.
  * @param {string} race @param {string} key
  */
 function keepKey(race, key) {

@@ -33,8 +33,8 @@ export function announceLeader(region, state, views, places, said) {
 }
 
 /**
- * Announce which of the shown lanes have ended. At the race's end, announce its outcome and the
- * bet's too. Skip what is in `said`, and add to it what is announced.
+ * Announce which of the shown lanes have ended and, at the race's end, the outcomes of the race and
+ * of the bet. Skip everything that is in `said`, and add everything that is announced to `said`.
  * @param {HTMLElement} region @param {Raced} state @param {LaneState[]} states that the lanes show
  * @param {Set<number | string>} said
  */

@@ -7,7 +7,7 @@ import { isOn, isOver, placesOf } from "../trace/replay.js";
 import { html, render } from "../vendor/lit-html.js";
 
 /**
- * Give all lanes of a race, hidden or not: a bet is on the race as it was run.
+ * Return a race with no lane hidden, because a bet is on the race as it was run.
  * @param {Race} race
  */
 const allOf = (race) => ({ race, hidden: new Set() });
@@ -17,8 +17,8 @@ export const isOpen = (race) =>
   isOn(race) && race.lanes.every(({ n, order }) => 2 * n < order.length);
 
 /**
- * Count the bets in words. Once the race is over, say on which lanes they were and how many were
- * right. Return "" where nobody bets.
+ * Say how many bets there are. Once the race is over, say which lanes the bets were on and how many
+ * bets were right. Return "" if nobody bets.
  * @param {Race} race
  */
 export function tallyInWords(race) {
@@ -35,8 +35,8 @@ export function tallyInWords(race) {
 }
 
 /**
- * Mount the buttons with which a visitor who watches a race bets on a lane. They show while bets
- * are open. `place` sends a bet to the server and resolves to whether it was taken.
+ * Mount the buttons with which a visitor who watches a race bets on a lane. The buttons show while
+ * bets are open. `place` sends a bet to the server and resolves to whether the server took it.
  * @param {HTMLElement} root @param {Board} board @param {(race: string) => boolean} isWatched
  * @param {(bet: Bet) => Promise<boolean>} place
  */
@@ -66,7 +66,7 @@ export function mountBets(root, board, isWatched, place) {
 }
 
 /**
- * Say how the bet on a race came out; "" before the end, or where there is no bet on it.
+ * Say how the visitor's bet on a race came out. Return "" before the end, or if there is no bet.
  * @param {Race} race @param {Bet | null} bet
  */
 export function betInWords(race, bet) {

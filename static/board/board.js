@@ -199,9 +199,9 @@ export class MountedBoard {
 }
 
 /**
- * Observe an element, and call `act` when half of it has come into view, or enough of it to fill a
- * quarter of the window. A quarter of the window can be any share of the element, so the thresholds
- * are half a percent apart.
+ * Return an observer that calls `act` when half of an element is in view, or when the element fills
+ * a quarter of the window. A quarter of the window can be any share of the element, so the
+ * thresholds are half a percent apart.
  * @param {() => void} act
  */
 function viewObserver(act) {

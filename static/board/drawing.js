@@ -59,8 +59,8 @@ export function bindDrawing(board, go, { drawControls, drawModelled }) {
   }
 
   /**
-   * Draw the whole board, or only the parts that follow the instant. Return whether to call the
-   * board's listeners.
+   * Draw the whole board, or only the parts that change with the instant. Return whether to call
+   * the board's listeners.
    * @param {Raced} state @param {Frame} frame
    */
   function draw(state, { cards, swatches, length, rate, all }) {
@@ -146,8 +146,8 @@ export function bindDrawing(board, go, { drawControls, drawModelled }) {
 }
 
 /**
- * Return for each lane whether to mark what its latest step did. Lanes are marked while the board
- * moves, if there is time to see the marks between two steps.
+ * Return for each lane whether to mark the outcome of its latest step. Lanes are marked while the
+ * board moves, if there is time to see the marks between two steps.
  * @param {Raced} state @param {number[]} steps
  * @param {number} rate seconds of the clock that go by in one second
  */

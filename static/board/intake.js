@@ -13,8 +13,8 @@ export function onFrame(act) {
 }
 
 /**
- * Return a function that calls `adopt` with the newest snapshot, at most once a frame, and skips
- * those that a newer one has overtaken. Each call's promise resolves in the frame after its
+ * Return a function that takes snapshots, and calls `adopt` with the newest one at most once a
+ * frame. Older snapshots are skipped. The promise of each call resolves in the frame after its
  * snapshot, or a newer one, was adopted.
  * @param {(value: Shown) => Promise<void>} adopt
  */
@@ -58,13 +58,13 @@ export class Pictures {
   swatches = null;
   #race = /** @type {string | undefined} */ (undefined); // its id
   #swatches = ""; // the text of their image
-  /** @type {Painting[]} the list of which `#painted` have been painted */
+  /** @type {Painting[]} the race's list; the first `#painted` have been painted */
   #paintings = [];
   #painted = 0;
 
   /**
-   * Paint what a race has added since its last snapshot. Where one lane begins later than others,
-   * the race is set out anew, on the same pictures.
+   * Paint what a race has sent since its last snapshot. If a new snapshot begins the same race
+   * anew, as when a lane begins later than others, paint onto the same pictures.
    * @param {Shown} value
    */
   async paint(value) {

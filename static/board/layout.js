@@ -4,7 +4,7 @@ import { sized } from "../dom.js";
 import { isPhone, lanesShown } from "../stage/stage.js";
 
 /**
- * Show the lanes that are visible in this state, and fit their canvases to the room that they have.
+ * Show the lanes that are visible in this state, and fit their canvases into the room.
  * @param {HTMLElement} container of the lanes @param {Raced} state @param {Card[]} cards
  */
 export function layOut(container, state, cards) {
@@ -30,5 +30,5 @@ export function layOut(container, state, cards) {
   }
 }
 
-/** Test whether a line is longer than the room that it has. @param {HTMLElement} element */
+/** Test whether a line is longer than its room. @param {HTMLElement} element */
 const isCut = ({ scrollWidth, clientWidth }) => scrollWidth > clientWidth;

@@ -10,9 +10,9 @@ const WRONG =
   'is one, "seconds" or "passes".';
 
 /**
- * Read the change that a message asks of the board: an empty one where it asks for the state, null
- * where the message is not for the board. Throw a RangeError where it is for the board but
- * malformed.
+ * Read the change that a message asks of the board. Return an empty change if the message asks for
+ * the state, and null if the message is not for the board. Throw a RangeError if a message for the
+ * board is malformed.
  * @param {unknown} data @returns {Change | null}
  */
 export function readMessage(data) {
@@ -59,16 +59,16 @@ export function stateMessage(state) {
 }
 
 /**
- * Obey the messages of the page around this frame, and answer that page alone. It hears once that a
- * race is on the board, and whatever it asked for earlier is done then. After its first request it
- * hears of every change.
+ * Obey the messages of the page around this frame, and answer only that page. Once a race is on the
+ * board, tell the page so, and do what the page asked for earlier. After the page's first request,
+ * tell it of every change.
  * @param {Board} board
  */
 export function answerMessages({ state, go, onChange }) {
   const { parent } = window;
   if (parent === window) return;
   let ready = false;
-  /** @type {Change[]} what was asked for before a race was on the board */
+  /** @type {Change[]} the changes asked for before a race was on the board */
   const held = [];
   let target = ""; // the origin that the answers are for
   let sent = ""; // what was sent last

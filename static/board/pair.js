@@ -15,9 +15,9 @@ export const isPair = ({ id = "" }) => id.includes("+");
 const isFinished = ({ state }) => state === "finished";
 
 /**
- * Say why two races cannot share a board; "" if they can. Both must draw the same cells of one grid
- * with the same model, and have a finished lane each. Races of two machines compare by passes
- * alone.
+ * Say why two races cannot share a board; "" if they can. Both must draw the same cells of the same
+ * grid with the same model, and each must have a finished lane. Races of two machines compare only
+ * by passes.
  * @param {Snapshot} a @param {Snapshot} b
  */
 export function whyApart(a, b) {
@@ -31,8 +31,8 @@ export function whyApart(a, b) {
 }
 
 /**
- * Combine two races, A and B, into one. From each take at most LANES finished lanes: those with
- * these titles, or else the first. The pair has no verdict.
+ * Combine two races, A and B, into one. Take at most LANES finished lanes from each race: the lanes
+ * with these titles, or else the first lanes. The pair has no verdict.
  * @param {Snapshot} a @param {Snapshot} b @param {string[]} titles @returns {Shown}
  */
 export function pairOf(a, b, titles) {

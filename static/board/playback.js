@@ -17,7 +17,7 @@ export class Playback {
   /** @type {State} */
   #state;
   #followed = new LiveClock(0, 0);
-  /** @type {Shown | null} the last snapshot of a race of which not all steps have been shown */
+  /** @type {Shown | null} a race's last snapshot, until all steps have been shown */
   #ending = null;
   #last = 0; // when the last frame was drawn, in milliseconds
 
@@ -54,9 +54,9 @@ export class Playback {
   }
 
   /**
-   * Put the part of a race that has been sent so far on the board. The race counts as live until
-   * its last step has been shown.
-   * @param {Race} race @param {boolean} fresh whether it is another race than before
+   * Put a race on the board, as far as it has been sent. The race counts as live until its last
+   * step has been shown.
+   * @param {Race} race @param {boolean} fresh whether the race is another than before
    */
   follow(race, fresh) {
     const now = performance.now();
@@ -80,7 +80,7 @@ export class Playback {
   }
 
   /**
-   * Stand at the start of a race that plays by itself, or follow one that does not.
+   * Stand at the start of a race that plays by itself; follow any other race.
    * @param {boolean} plays
    */
   begin(plays) {
@@ -111,8 +111,8 @@ export class Playback {
   }
 
   /**
-   * Play the race, from the start if it stands at its finish, or pause. A live race goes on while
-   * the board is paused.
+   * Play the race, or pause. A race that stands at its finish plays from the start. A live race
+   * goes on while the board is paused.
    * @param {boolean} playing
    */
   play(playing) {
@@ -143,7 +143,7 @@ export class Playback {
     return true;
   }
 
-  /** End a race that is over once every step has been shown. Return whether it has just ended. */
+  /** If a race is over and every step has been shown, end it. Return whether it has just ended. */
   end() {
     const { race } = this.#state;
     if (!race || !this.#ending || this.isBehind) return false;
@@ -153,8 +153,8 @@ export class Playback {
   }
 
   /**
-   * Set the instant of a followed race from its seconds: all lanes stand at the same instant on
-   * every clock.
+   * Set the instant of a followed race from its seconds, so that all lanes stand at the same
+   * instant on every clock.
    */
   settle() {
     const { race, clock, live } = this.#state;

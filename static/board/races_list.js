@@ -14,8 +14,8 @@ const BESIDE = "Show it beside the race on the board: of each race the lanes sho
 const NOT_SHOWN = "Show it first";
 
 /**
- * Keep the finished races of this window, and open a list of them and of the recordings with the
- * button or the key e.
+ * Keep the finished races of this window. The button and the key e open a list of these races and
+ * the recordings.
  * @param {HTMLElement} root @param {Board} board @param {Listed[]} recordings
  * @param {{ give(race: Shown): unknown, ask(asked: { race: string }): unknown }} source
  */

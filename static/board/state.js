@@ -32,7 +32,7 @@ export function newState() {
 
 /**
  * Set the modelled clock of a race's lanes. A named machine gets the costs that fit this race.
- * `costs` without a name, in seconds, are taken as they are.
+ * `costs` without a name are seconds, which are used as they are.
  * @param {State} state @param {Lane[]} lanes @param {State["costs"]} costs
  */
 export function remodel(state, lanes, costs) {

@@ -62,7 +62,7 @@ export function actsOf(root, { state, go }) {
     },
     lookInside(inside) {
       keepInside(inside);
-      /** @type {Change} what the first screen has no controls for */
+      /** @type {Change} the settings that the first screen has no controls for */
       const plain = { layer: "picture", clock: "seconds", hidden: new Set(), cell: null };
       go({ ...(inside ? {} : { ...plain, stepping: null }), inside, spread: false });
       query(root, inside ? ".fewer" : ".look-inside").focus({ preventScroll: true });
@@ -75,8 +75,8 @@ export function actsOf(root, { state, go }) {
 }
 
 /**
- * Return the acts of the stage, which fills the screen where the browser allows it, and of the
- * speaker's window, which may end that.
+ * Return the acts of the stage and of the speaker's window. The stage fills the screen if the
+ * browser allows it; opening the speaker's window may end the full screen.
  * @param {HTMLElement} root @param {Pick<Board, "state" | "go">} board
  */
 function fullScreen(root, { state, go }) {

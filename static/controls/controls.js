@@ -45,7 +45,7 @@ export function bindControls(root, board) {
   }
 
   /**
-   * Draw all controls, or only those that follow the instant.
+   * Draw all controls, or only the controls that change with the instant.
    * @param {number} length of the scrubber, on the clock @param {boolean} all
    */
   function drawControls(length, all) {
@@ -97,8 +97,8 @@ function bindButtons(part, { go }, acts) {
 }
 
 /**
- * Wire the choices of layer, clock, lanes and speed. Return a function that lists a race's lanes in
- * them, and one that draws them.
+ * Wire the choices of layer, clock, lanes and speed. Return one function that lists a race's lanes
+ * in the choices, and one that draws the choices.
  * @param {Finder} part @param {Board} board
  */
 function bindChoices(part, { state, go }) {

@@ -7,10 +7,10 @@ const FLAG = 16; // pixels, the width of a flag, and on the stage by its type:
 const FLAG_EMS = 1.15;
 
 /**
- * Return the left ends of flags, in pixels and ascending, as near to their places as they can be
- * without covering one another.
- * @param {number[]} ends where they belong @param {number} width of the scrubber
- * @param {number} flag the width of one
+ * Return the left ends of flags, in pixels and ascending. Each is as near to its place as it can be
+ * if no flag covers another.
+ * @param {number[]} ends where the flags belong @param {number} width of the scrubber
+ * @param {number} flag the width of a flag
  */
 export function sideBySide(ends, width, flag = FLAG) {
   const places = [...ends];
@@ -24,8 +24,8 @@ export function sideBySide(ends, width, flag = FLAG) {
 }
 
 /**
- * Return a function that draws the finished lanes' flags over the scrubber, without those of hidden
- * lanes. Call `redraw` when the scrubber changes its width.
+ * Return a function that draws flags over the scrubber for the finished lanes that are not hidden.
+ * Call `redraw` when the width of the scrubber changes.
  * @param {HTMLElement} panel @param {State} state @param {() => void} redraw
  */
 export function bindFlags(panel, state, redraw) {

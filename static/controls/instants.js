@@ -52,8 +52,8 @@ export function finishTarget(state, back) {
 export const isAtEnd = ({ race, clock, t }) => isOver(race) && t >= lengthOf(race, clock);
 
 /**
- * Return a lane, and the number of steps that it has made at the board's instant: the lane that is
- * pointed at, or else the slowest.
+ * Return the lane that is pointed at, or else the slowest, and the number of steps that this lane
+ * has made at the board's instant.
  * @param {Raced} state
  */
 export function stepOf(state) {

@@ -31,8 +31,8 @@ const changeToRow = (found) =>
     : null;
 
 /**
- * Return the change that leads to the next step in which a draft was rejected or saved, and pins
- * that token; with `back`, to the latest earlier one. Return null where there is none.
+ * Return the change that goes to the next step in which a draft was rejected or saved, and pins the
+ * draft's token. With `back`, go to the latest earlier step. Return null if there is none.
  * @param {Raced} state @param {keyof typeof OUTCOMES} outcome @returns {Change | null}
  */
 export function outcomeTarget(state, outcome, back = false) {
@@ -49,9 +49,9 @@ export function outcomeTarget(state, outcome, back = false) {
 }
 
 /**
- * Return the change that leads to the draft whose tested distribution was furthest (in TV) from the
- * model's, and pins its token; null where none was tested. Fresh guesses, which are far from any
- * model, are left out.
+ * Return the change that goes to the tested draft with the largest TV(p, q), and pins its token.
+ * Return null if no draft was tested. Fresh guesses are left out, because they are far from any
+ * model.
  * @param {Raced} state
  */
 export function largestTv(state) {

@@ -31,8 +31,8 @@ const charactersAct = () => kept(() => localStorage, STORE) !== "off";
 const setCharacters = (on) => keep(() => localStorage, STORE, on ? "on" : "off");
 
 /**
- * Test whether a key is the browser's, or a field's (other than the scrubber's), or one that the
- * visitor has turned off.
+ * Test whether the board has to ignore a key. The key may belong to the browser, or to a field
+ * other than the scrubber, or the visitor may have turned it off.
  * @param {KeyboardEvent} event
  */
 export function isResting(event) {
@@ -42,7 +42,7 @@ export function isResting(event) {
   return event.defaultPrevented || (character && !charactersAct());
 }
 
-/** Test whether a dialog or a menu lies over the page: keys are for it then. */
+/** Test whether a dialog or a menu covers the page and takes the keys. */
 export const isCovered = () =>
   document.querySelector("dialog[open], [popover=auto]:popover-open") !== null;
 
@@ -112,8 +112,8 @@ export function bindKeys({ state, go }, scrub, acts) {
 }
 
 /**
- * Open the help, or close it. A modal dialog keeps the focus, and gives it back.
- * @param {HTMLElement} root @param {string} [entry] the glossary's, at which it opens
+ * Open the help, or close it. The help is a modal dialog, which holds the focus and gives it back.
+ * @param {HTMLElement} root @param {string} [entry] of the glossary, to scroll to
  */
 export function toggleHelp(root, entry) {
   const open = queryAll(root, "dialog.keys");

@@ -17,8 +17,9 @@ const isRecorded = ({ link = "" }) => link.startsWith("?recorded=");
 const withId = ({ link, id }) => `${link ? `${link}&` : "?"}race=${id}`;
 
 /**
- * Return the page's query while a race is on the board: it brings back the race, or its settings.
- * @param {Snapshot} snapshot @param {string} before the query of the page until then
+ * Return the query of the page's address while a race is on the board. The query brings back the
+ * race, or its settings.
+ * @param {Snapshot} snapshot @param {string} before the page's query without a race
  */
 export function addressOf(snapshot, before) {
   const lasting = [...new URLSearchParams(before)].filter(([name]) => LASTING.test(name));
@@ -28,9 +29,9 @@ export function addressOf(snapshot, before) {
 
 /**
  * Return the query of a link to the board's present moment. The end of a race that is over is
- * `t=end`. Any other instant is given on the board's clock in all its digits, since a step may be
- * at any of them. The modelled clock's machine is `costs`. A race that is no longer kept is run
- * again and takes other seconds, so `pass` gives a lane and its passes.
+ * `t=end`. Any other instant is a time on the board's clock in all its digits, because a step may
+ * be at exactly that time. `costs` is the modelled clock's machine. `pass` is a lane and its
+ * passes, because a race that is no longer kept is run again and takes other seconds.
  * @param {Raced} state
  */
 export function writeMoment(state) {
@@ -55,14 +56,14 @@ export function writeMoment(state) {
 
 /**
  * Write the modelled clock's machine: its name, or a, b and d in seconds. A named machine's costs
- * are fitted to the race, and change until it is over.
+ * are fitted to the race, and change until the race is over.
  * @param {State["costs"]} costs @param {boolean} over
  */
 const writeCosts = ({ preset, pass, row, drafter }, over) =>
   (over && preset) || [pass, row, drafter].join();
 
 /**
- * Read costs that `writeCosts` wrote; null where they describe no machine.
+ * Read costs that `writeCosts` wrote. Return null if the text describes no machine.
  * @param {string} text @param {Lane[]} lanes @returns {State["costs"] | null}
  */
 function readCosts(text, lanes) {
@@ -75,8 +76,8 @@ function readCosts(text, lanes) {
 }
 
 /**
- * Test whether a page's address is about this race. An embedded board whose address names no race
- * opens on its own, so that is taken as this one.
+ * Test whether a page's query, `asked`, is about the race of `link`. The query of an embedded board
+ * that names no race counts, because such a board opens with a race of its own.
  * @param {string} link @param {string} asked
  */
 export function isLinked(link, asked) {

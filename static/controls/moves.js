@@ -9,7 +9,7 @@ export const MOVES = {
 };
 
 /**
- * Return the cell that a move leads to. At the grid's edge it stays.
+ * Return the cell that a move leads to. A move across the grid's edge leads nowhere.
  * @param {{ lane: number, cell: number }} from @param {[number, number]} move
  * @param {[number, number]} grid
  */

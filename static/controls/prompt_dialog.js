@@ -7,8 +7,8 @@ import { html, render } from "../vendor/lit-html.js";
 const BEGINS = 15_000; // ms in which a race begins, or waits for others
 
 /**
- * Go to the form's prompt. On the stage, which hides the form, ask for one in a dialog and race it.
- * Do nothing on a board without a form, or on an embedded one.
+ * Go to the form's prompt. On the stage, which hides the form, ask for a prompt in a dialog and
+ * race it. Do nothing on an embedded board, or on a board without a form.
  * @param {HTMLElement} root @param {Pick<State, "present" | "hall">} state
  */
 export function askForPrompt(root, state) {
@@ -76,7 +76,7 @@ export function askForPrompt(root, state) {
 const sayPicked = (number) =>
   document.dispatchEvent(new CustomEvent("photo-finish-picked", { detail: number }));
 
-/** Call `act` once the requested race begins, if it does. @param {() => void} act */
+/** Call `act` once the requested race begins, if it ever begins. @param {() => void} act */
 const onceRaced = (act) =>
   document.addEventListener("photo-finish-start", act, {
     once: true,
@@ -84,7 +84,7 @@ const onceRaced = (act) =>
   });
 
 /**
- * Call `act` once nothing fills the screen: until then nothing else can take the focus.
+ * Call `act` once no element fills the screen: until then no other element can take the focus.
  * @param {() => void} act
  */
 function onceWindowed(act) {

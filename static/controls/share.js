@@ -9,7 +9,7 @@ import { writeMoment } from "./moment.js";
 
 /**
  * Make the button open the Share menu over the whole page, the stage included, and bind the menu's
- * links. A race that has no link offers files alone.
+ * links. For a race without a link, the menu offers only files.
  * @param {HTMLButtonElement} button @param {Board} board
  */
 export function mountShare(button, { state, onChange }) {
@@ -56,8 +56,8 @@ function bindLinks(menu, state) {
 const linkTo = (moment) => location.origin + location.pathname + moment;
 
 /**
- * Return the HTML of a frame that shows the board alone in another page, at the same moment. It
- * starts no race.
+ * Return the HTML of a frame that shows only the board in another page, at the same moment. The
+ * frame starts no race.
  * @param {string} prompt @param {string} moment the link's query
  */
 function embedOf(prompt, moment) {
@@ -93,7 +93,8 @@ const copied = async (text) =>
   );
 
 /**
- * Say on a button what was copied last, until the menu closes: the clipboard holds one thing.
+ * Write on a button that something was copied, until the menu closes. Clear the other buttons,
+ * because the clipboard holds one thing.
  * @param {HTMLElement} button @param {string} text
  */
 function sayOn(button, text) {

@@ -18,7 +18,10 @@ export function mountDropping(element) {
   });
 }
 
-/** Hand files to the page's button. Return whether it is on the page. @param {FileList} files */
+/**
+ * Hand files to the page's button for traces. Return whether the button is on the page.
+ * @param {FileList} files
+ */
 function openTrace(files) {
   const input = document.querySelector("#bring input[type=file]");
   if (!(input instanceof HTMLInputElement)) return false;
@@ -28,7 +31,8 @@ function openTrace(files) {
 }
 
 /**
- * Hand over the files once the button is there: the board may be on the page before it.
+ * Hand over the files once the page's button is there: the board may be on the page before the
+ * button.
  * @param {FileList} files
  */
 function openOnceThere(files) {

@@ -23,7 +23,7 @@ const canvas = query(panel, "canvas", HTMLCanvasElement);
 const order = query(panel, "select", HTMLSelectElement);
 const state = {
   model: "",
-  /** @type {number[]} */ codes: [], // of the picture, -1 where nobody knows them
+  /** @type {number[]} */ codes: [], // tokens of the picture, -1 for unknown ones
   /** @type {Set<number>} */ mask: new Set(),
   /** @type {[number, number]} */ grid: [1, 1],
   /** @type {HTMLCanvasElement | HTMLImageElement | null} */ picture: null,

@@ -7,7 +7,7 @@ import { isOver } from "../trace/replay.js";
 
 /**
  * Mount the Fill in buttons (class `fill`) of the lanes whose pictures can be filled in here. A
- * pressed one hands its picture on by an event of the document.
+ * pressed button hands its lane's picture on in an event of the document.
  * @param {HTMLElement} root @param {Board} board
  * @param {Fillable} fillable
  * @param {() => void} began

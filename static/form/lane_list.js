@@ -9,7 +9,7 @@ const form = /** @type {LaneListProps} */ (props);
 const decoders = form.decoders;
 const list = query(element, "ol");
 const more = query(element, ".lane-more");
-/** @type {ListedLane[] | null} the lanes of whole pictures, while one is filled in */
+/** @type {ListedLane[] | null} the lanes for whole pictures, while a picture is filled in */
 let whole = null;
 /** @type {Fills | ""} */
 let filling = "";
@@ -43,8 +43,8 @@ function formatLane({ decoder, knobs }) {
 const save = () => void (form.value = lanes.map(formatLane));
 
 /**
- * Replace the list of lanes. Move the focus to one lane's decoder, or to the buttons that add a
- * lane.
+ * Replace the list of lanes. Move the focus to the decoder of lane `focus` or, if there is no such
+ * lane, to the buttons that add one.
  * @param {ListedLane[]} next @param {number} focus
  */
 function change(next, focus) {

@@ -54,7 +54,8 @@ export function rowsFrom(cell, [rows, columns]) {
 }
 
 /**
- * Return the mask with `count` more cells, chosen at random; `cells` is how many the picture has.
+ * Return the mask with `count` more cells, chosen at random. `cells` is the number of cells in the
+ * picture.
  * @param {Set<number>} mask @param {number} cells @param {number} count
  */
 export function scattered(mask, cells, count, random = Math.random) {
@@ -80,7 +81,7 @@ export function painted(mask, cells, masked) {
 }
 
 /**
- * Announce which cells of a picture to fill in are chosen, and how much of it is masked.
+ * Announce which cells are chosen, and how many cells of the picture are masked.
  * @param {HTMLElement} region @param {number[]} cells that are chosen @param {Set<number>} masked
  * @param {number} columns @param {string} count in words
  */

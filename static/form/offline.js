@@ -9,7 +9,7 @@ const AWAY = [502, 504]; // what a proxy answers where it reaches no server
 const PAUSES = [250, 500, 1000, 2000]; // ms before each further try; the last one again and again
 const WAITS = "The server does not answer. This race starts as soon as it does.";
 
-/** Make gradio's requests wait for a server that is away, and say so where a race waits. */
+/** Make gradio's requests wait while the server cannot be reached, and say so if a race waits. */
 export function mountOffline() {
   const notice = document.createElement("p");
   Object.assign(notice, { className: "notice away", role: "alert", popover: "manual" });

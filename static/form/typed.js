@@ -4,7 +4,7 @@ import { closest, keep, kept, promptField } from "../dom.js";
 
 const TYPED = "photo-finish-typed";
 
-/** Keep a prompt that was typed; without one, forget it. */
+/** Keep a prompt that was typed. Without a prompt, forget the one that was kept. */
 export const keepTyped = (typed = "") => keep(() => sessionStorage, TYPED, typed);
 
 /** Return the prompt that is kept; "" where there is none. */

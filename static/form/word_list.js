@@ -14,7 +14,8 @@ const kinds = { glyphs: [], grounds: [], places: [] };
 const search = query(element, "input", HTMLInputElement);
 
 /**
- * Find the words in a prompt, in their order there; where one word contains another, the longer.
+ * Find which of the words are in a prompt, and list them in the prompt's order. If one word
+ * contains another, list the longer word.
  * @param {string} prompt @param {string[]} words
  */
 function wordsIn(prompt, words) {

@@ -6,8 +6,8 @@ import { lanesOn } from "../trace/replay.js";
 import { html, render } from "../vendor/lit-html.js";
 
 /**
- * Draw a bar for each lane that is shown: its name, its progress and its place. Pressing a bar
- * brings the lane's picture.
+ * Draw a bar for each shown lane, with the lane's name, progress and place. Pressing a bar scrolls
+ * to the lane's picture.
  * @param {HTMLElement} panel @param {Raced} state @param {View[]} views
  * @param {(number | null)[]} places now @param {Places[]} ends at the finish
  * @param {(change: Change) => void} go

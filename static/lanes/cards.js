@@ -72,7 +72,7 @@ export function makeCards(container, template, lanes, pictures) {
 
 /**
  * Draw the pictures that have changed since they were last drawn. The race has few processors, and
- * every frame of the board takes time from it.
+ * every frame of the board takes time from the race.
  * @param {Card[]} cards @param {Race} race @param {PicturesDrawn} drawn
  */
 export function drawPictures(cards, race, { style, cell, views, marked }) {
@@ -122,9 +122,9 @@ export function drawFigures(cards, race, { clock, views, places, ends, finishes,
 /**
  * Write the figures of a lane's card at an instant.
  * @param {Card} card @param {Lane} lane @param {View} view @param {Clock} clock
- * @param {Lane | null} against the lane that it is compared with, in the layer that does so
+ * @param {Lane | null} against the lane to compare with, in the layer that compares
  * @param {number | null} place among the lanes, at this instant
- * @param {Places} ends its places at the finish
+ * @param {Places} ends the lane's places at the finish
  */
 function drawCard({ part, canvas }, lane, view, clock, against, place, ends) {
   const { state, k, n } = view;
@@ -214,9 +214,9 @@ function draftsOf(lane, view) {
 }
 
 /**
- * Write a lane's mean shift so far: "0.13"; "exactly 0" for a lossless rule with no test that
- * showed otherwise; "0 claimed" where only its author says 0 and the verdict disagrees; "not
- * judged" where no verdict is known.
+ * Write a lane's mean shift so far: "0.13"; "exactly 0" for a lossless rule, unless a test had a
+ * shift; "0 claimed" if only the decoder's author says 0 and the verdict disagrees; "not judged" if
+ * there is no verdict.
  * @param {LaneFacts} lane @param {number | null} shift
  */
 export function shiftWords({ badge, rule }, shift) {

@@ -33,8 +33,8 @@ export function rectangles(from, to, columns) {
 }
 
 /**
- * Cover cells, in any order, with rectangles. Neighbours in a row that follow one another in the
- * list share one.
+ * Cover cells, in any order, with rectangles. Neighbours in a row share a rectangle if they follow
+ * one another in the list.
  * @param {number[]} cells @param {number} columns
  * @returns {Box[]}
  */
@@ -50,7 +50,7 @@ export function rowsOfCells(cells, columns) {
 }
 
 /**
- * Cover a lane's committed cells, ranks [from, to), with rectangles.
+ * Return rectangles that cover a lane's committed cells of ranks [from, to).
  * @param {Lane} lane @param {number} from @param {number} to @param {number} columns
  * @returns {Box[]}
  */
@@ -58,7 +58,7 @@ const boxesOf = (lane, from, to, columns) =>
   lane.isRaster ? rectangles(from, to, columns) : rowsOfCells(lane.order.slice(from, to), columns);
 
 /**
- * Cover the cells in which drafts stand with rectangles.
+ * Return rectangles that cover the cells in which drafts stand.
  * @param {Lane} lane @param {View} view @param {number} columns @returns {Box[]}
  */
 const draftBoxes = (lane, { n, drafts }, columns) =>
@@ -73,7 +73,7 @@ const cornerOf = (cell, columns, side) => [
   Math.floor(cell / columns) * side,
 ];
 
-/** @type {Map<string, number[][]>} the colours of each scale, 256 of them */
+/** @type {Map<string, number[][]>} 256 colours of each scale */
 const palettes = new Map();
 /** @param {string} scale */
 function paletteOf(scale) {
@@ -102,7 +102,7 @@ export class Plane {
   #small = document.createElement("canvas"); // one pixel a cell
   #key = "";
   #done = 0; // cells painted
-  /** @type {number[]} of each row of the picture, how often it had been painted when drawn here */
+  /** @type {number[]} for each picture row: how often it had been painted when last drawn */
   #rows = [];
 
   /** @param {Card["picture"]} picture */
@@ -365,7 +365,7 @@ function drawFrontier(context, lane, view, columns, side, style) {
 
 /**
  * Return the corners of the line around the committed cells, in cells, from the right edge to the
- * left; none once all cells are committed. In each row the committed cells are the first ones.
+ * left. There are none once all cells are committed. In each row the committed cells come first.
  * @param {number[]} cells that are committed @param {number} total @param {number} columns
  * @returns {[number, number][]}
  */

@@ -9,8 +9,9 @@ import { STATUSES } from "../trace/layers.js";
 const SHAPES = look.marks.shapes;
 
 /**
- * Draw the mark of a status: a dark shape on a square of the status's colour, either of which tells
- * it alone. The square's middle is (x, y), and r half its side, in pixels.
+ * Draw the mark of a status: a dark shape on a square of the status's colour. The shape or the
+ * colour alone identifies the status. The square's middle is (x, y), and half its side is r, in
+ * pixels.
  * @param {CanvasRenderingContext2D} context @param {number} status
  * @param {number} x @param {number} y @param {number} r
  */
@@ -36,7 +37,7 @@ export function drawMark(context, status, x, y, r) {
   context.restore();
 }
 
-/** @type {Map<string, HTMLCanvasElement>} what is drawn once, by its name and size */
+/** @type {Map<string, HTMLCanvasElement>} the images that are drawn once, by name and size */
 const tiles = new Map();
 /**
  * @param {string | number} name @param {number} side

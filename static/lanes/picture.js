@@ -61,7 +61,7 @@ export class Picture {
 }
 
 /**
- * Paint the images that a race has sent onto its lanes' pictures, once all of them are decoded.
+ * Decode all images that a race has sent. Then paint them onto the pictures of its lanes.
  * @param {Painting[]} paintings @param {Picture[]} pictures
  */
 export async function paintAll(paintings, pictures) {

@@ -3,7 +3,7 @@
 import { saveButtons, slug } from "./save.js";
 
 /**
- * The word in the file names of charts that are about another race.
+ * For each section whose charts are not about the race on the board, the word in their file names.
  * @type {Record<string, string>}
  */
 const OTHERS = { "#cost": "captions", "#sweep": "sweep" };

@@ -30,7 +30,7 @@ export function drawFinish(panel, state, cards) {
 }
 
 /**
- * List the lanes that are shown in a clock's order, each as far along its track as its time.
+ * List the shown lanes in the order of a clock. A lane's place on its track stands for its time.
  * @param {Raced} state @param {Clock} clock
  */
 function orderOf(state, clock) {

@@ -53,7 +53,7 @@ export function drawLegend(panel, layer, race, against) {
 }
 
 /**
- * Return the legend's scale of a layer's values. The picture has none.
+ * Return the scale of values in a layer's legend. The layer of pictures has no scale.
  * @param {Layer} layer @param {[number, number]} range
  * @param {Lane | null} against
  */

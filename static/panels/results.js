@@ -18,8 +18,8 @@ export const forwardMs = ({ split, passes }) => (1000 * split[0]) / passes;
 /** @param {Lane[]} lanes */
 const titlesOf = (lanes) => lanes.map(({ title }) => title).join(" and ");
 /**
- * Return the lanes with the least of something, and those that exceed it by at most the share
- * `noise`.
+ * Return the lanes with the smallest value of `of`, and the lanes whose value is larger by at most
+ * the share `noise`.
  * @param {Lane[]} lanes @param {(lane: Lane) => number} of
  */
 function least(lanes, of, noise = 0) {
@@ -35,9 +35,9 @@ const resultsOf = ({ race, hidden }) =>
   race.snapshot.results.filter(({ lane }) => !hidden.has(lane));
 
 /**
- * Say which of the shown lanes won: the fewest passes, with the reason where that lane was not also
- * the fastest; the fewest seconds; and who drew vanilla AR's own picture in less time. Return ""
- * before the end, or with fewer than two results.
+ * Say which of the shown lanes had the fewest passes and which the fewest seconds, and why if the
+ * two differ. Say which lanes drew vanilla AR's own picture in less time. Return "" before the end,
+ * or with fewer than two results.
  * @param {Pick<Raced, "race" | "hidden">} state
  */
 export function outcomeOf(state) {
@@ -71,7 +71,7 @@ export function outcomeOf(state) {
 const timeOf = (lane) => lane.seconds;
 
 /**
- * Say why a lane of fewer passes took longer than a faster one.
+ * Say why a lane with fewer passes took longer than the lane `faster`.
  * @param {Lane} lane @param {Lane} faster
  */
 function slownessOf(lane, faster) {

@@ -35,8 +35,8 @@ export const slug = (text) =>
     .replace(/^-|-$/g, "");
 
 /**
- * Save the element before a pair of buttons when one is pressed. The file is named after its race:
- * the one on the board, or the one that the buttons' paragraph names.
+ * Save the element before a pair of buttons when one of them is pressed. The file is named after a
+ * race: the race on the board, or the one that the buttons' paragraph names.
  * @param {Document} page @param {() => Snapshot | undefined} onBoard
  */
 export function mountSaving(page, onBoard) {
@@ -69,7 +69,7 @@ function offer(file, download) {
 }
 
 /**
- * Save all figures of a race in one ZIP: each as SVG and CSV, and their captions.
+ * Save all figures of a race in one ZIP: an SVG and a CSV file of each figure, and all captions.
  * @param {Snapshot} [race]
  */
 async function saveAll(race) {
@@ -118,9 +118,9 @@ const textOfPlot = (plot, kind, heading) =>
   kind === "csv" ? csv(rowsOfPlot(plot)) : svgOfPlot(plot, heading);
 
 /**
- * List a chart's points as rows, after a row of headings: the point's own name or else its trace's,
- * x, y, and the ends of its interval, if the chart has intervals. Traces that only fill the legend
- * are left out.
+ * List a chart's points as rows, after a row of headings. A row has the name of the point or else
+ * of its trace, x, y and, if the chart has intervals, the ends of the point's interval. Traces that
+ * only fill the legend are left out.
  * @param {Pick<Plot, "_fullLayout" | "_fullData">} plot
  */
 export function rowsOfPlot(plot) {
@@ -141,7 +141,8 @@ export function rowsOfPlot(plot) {
 }
 
 /**
- * List a table's rows as it shows them, headings first. A mean with its interval becomes two cells.
+ * List a table's rows as the page shows them, headings first. A mean with its interval becomes two
+ * cells.
  * @param {{ rows: Iterable<HTMLTableRowElement> }} table
  */
 export function rowsOfTable({ rows: shown }) {

@@ -13,8 +13,8 @@ const LINES = [
 ];
 
 /**
- * Write a chart as one SVG file. Plotly draws it in several layers, and names its patterns by the
- * page's address; the file names them by their ids alone.
+ * Write a chart as one SVG file. Plotly draws a chart in several layers, and names its patterns by
+ * the page's address. The file names the patterns only by their ids.
  * @param {Plot} plot @param {Heading} heading
  */
 export function svgOfPlot(plot, heading) {

@@ -19,8 +19,8 @@ export function takeAtlas(text) {
 }
 
 /**
- * Draw the swatch of a code decoded alone, `side` pixels wide; an empty square where there is no
- * token.
+ * Draw a token's swatch, `side` pixels wide: the picture of its code decoded alone. Without a
+ * token, draw an empty square.
  * @param {number | null | undefined} token @param {number} codes @param {number} side
  */
 export function swatchOf(token, codes, side, mark = "") {

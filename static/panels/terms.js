@@ -34,8 +34,8 @@ const FORMS = Object.values(LINKED).map((forms) => `(${forms})`);
 const TERM = new RegExp(`(?<![\\w-])(?:${FORMS.join("|")})(?![\\w-])`, "g");
 
 /**
- * Mark the first of each term in a sentence as a button that opens the glossary there. Terms that
- * were `seen` before it stay plain, and those that it marks join them.
+ * Turn the first occurrence of each term in a sentence into a button that opens the glossary at
+ * that term. Terms in `seen` stay plain. Terms that become buttons are added to `seen`.
  * @param {string} text @param {Set<string>} [seen]
  */
 export function withTerms(text, seen = new Set()) {

@@ -14,8 +14,8 @@ import { consideredOf, isOfRatio, testOf } from "./token_test.js";
 
 /**
  * Return the function that draws the pinned cell's life, or hides the panel. For a race that is
- * over, draw the whole life, and mark the step that the board shows. For one that runs, draw what
- * the board has shown.
+ * over, draw the whole life, and mark the step that the board shows. For a race that runs, draw the
+ * life as far as the board has shown it.
  * @param {HTMLElement} panel
  */
 export function bindToken(panel) {
@@ -51,9 +51,9 @@ export function bindToken(panel) {
 }
 
 /**
- * Say in one line of the cell that is pointed at: its place, its token, and what the last shown
- * step did to it.
- * @param {HTMLElement} line @param {HTMLElement} pace what it covers
+ * Write one line about the cell that is pointed at: its place, its token, and what the last shown
+ * step did to the cell.
+ * @param {HTMLElement} line @param {HTMLElement} pace the element that the line covers
  * @param {Raced} state @param {number[]} steps
  */
 export function drawPeek(line, pace, { race, cell: chosen }, steps) {
@@ -113,8 +113,8 @@ function headOf({ lane, cell, life, now, codes, columns }) {
 }
 
 /**
- * Draw the cell's life and, for the chosen row, what the rule considered beside the draft, and the
- * distributions.
+ * Draw the cell's life. For the chosen row, draw also what the rule considered beside the draft,
+ * and the distributions.
  * @param {CellView} view @param {number} chosen @param {number | null} tried
  * @param {(change: { row?: number, number: number | null }) => void} choose
  */

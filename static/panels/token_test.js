@@ -21,8 +21,8 @@ const UNDRAWN = ["block", "typical"];
 const AT_ONCE = ["zipar", "rows"];
 
 /**
- * Draw all that a row's rule considered. `tried` is the number that the visitor tries in place of
- * the one that was drawn, and `tries` sets another one.
+ * Draw everything that a row's rule considered. `tried` is the number that the visitor tries in
+ * place of the drawn one, and `tries` sets another number to try.
  * @param {CellView} view @param {LifeRow} row
  * @param {number | null} tried @param {(number: number) => void} tries
  */
@@ -40,8 +40,8 @@ export function consideredOf(view, row, tried, tries) {
 }
 
 /**
- * Test whether a row's acceptance probability is known to be a ratio (of p and q, or of its rule's
- * own masses), and the number drawn to have decided.
+ * Test whether two things are known of a row: that its acceptance probability is a ratio (of p and
+ * q, or of its rule's own masses), and that the drawn number decided.
  * @param {Lane} lane @param {LifeRow} row
  */
 export const isOfRatio = (lane, row) => lane.rule !== OUTSIDE || isRatioTest(row);

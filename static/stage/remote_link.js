@@ -56,7 +56,7 @@ export function mountRemote(root, { state, go, onChange }, server) {
     drawHall();
   }
 
-  /** Write a link for a phone as one types it. @param {string} path */
+  /** Write a link for a phone, as a person types it. @param {string} path */
   const linkOf = (path) => `${server.replace(/^https?:\/\//, "")}/${path}`;
 
   // Open the hall for prompts, or close it. The server tells the stage.

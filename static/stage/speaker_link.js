@@ -4,8 +4,8 @@
 const CHANNEL = "photo-finish-stage";
 
 /**
- * Open a channel between this browser's windows. Return null where the browser blocks it, as in a
- * frame whose site may keep nothing.
+ * Open a channel between this browser's windows. Return null if the browser blocks the channel, as
+ * in a frame whose site may keep nothing.
  */
 export function openChannel() {
   try {

@@ -17,8 +17,8 @@ const FIRST = ["ar", "scd", "gsd"]; // decoders that the first screen shows, if 
 export const isPhone = ({ present }) => present && matchMedia(narrow).matches;
 
 /**
- * List the lanes whose pictures are on the screen: one on a phone's stage, a few on the first
- * screen, the lane chosen last always among them.
+ * List the lanes whose pictures are on the screen: one lane on a phone's stage, a few on the first
+ * screen. The lane chosen last is always among them.
  * @param {Raced} state @param {boolean} phone
  */
 export function lanesShown(state, phone) {
@@ -35,7 +35,7 @@ export function lanesShown(state, phone) {
 }
 
 /**
- * Return the shown lane `by` places after this one; before it if `by` is negative.
+ * Return the shown lane `by` places after the present one, or before it if `by` is negative.
  * @param {Raced} state @param {number} by
  */
 export function nextLane(state, by) {
@@ -45,7 +45,7 @@ export function nextLane(state, by) {
 }
 
 /**
- * Wire the strip, taps and swipes.
+ * Wire the stage's strip, taps and swipes.
  * @param {HTMLElement} root @param {Board} board @param {{ move(by: number): boolean }} tour
  */
 export function mountStage(root, { state, go, onChange }, tour) {

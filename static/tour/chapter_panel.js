@@ -84,8 +84,8 @@ function triesList(tries) {
 }
 
 /**
- * Write a chapter's number, as links count it: "3 of 12". On a route, count the route's pages. A
- * visitor's own race may leave chapters out.
+ * Write a chapter's number as links count chapters: "3 of 12". A visitor's own race may lack some
+ * numbers. On a route, write the number of the page in the route.
  * @param {Tour} tour
  */
 export const countOfChapters = ({ chapters, at, isRoute }) =>

@@ -42,10 +42,10 @@ const SCENES = [
 ];
 
 /**
- * Return the tour of a race; `missing` are the chapters whose decoder made no step in it. A
- * recorded race of the tour (one of `races`) has its own chapters and places for the other races'
- * chapters. Of other races, one that fills in a part of a picture has that one chapter, and any
- * other race has all the rest.
+ * Return the tour of a race. `missing` has the chapters whose decoder made no step in the race. A
+ * recorded race of the tour (one of `races`) has its own chapters, and places for the chapters of
+ * the other recorded races. Without `races`, an infilling has only the chapter on infilling, and
+ * any other race has all the other chapters.
  * @param {Race} race @param {TourRaces | null} races
  * @returns {Found}
  */

@@ -4,8 +4,8 @@ import { countOf, lastOf } from "../numbers.js";
 import { DID, rowOfStep } from "../trace/explain.js";
 
 /**
- * Return the index of the lane whose drafts this decoder's own rule tests, if it made a step; else
- * -1.
+ * Return the index of the lane whose drafts are tested by this decoder's own rule. Return -1 if
+ * there is no such lane, or if it made no step.
  * @param {Race} race @param {string} name
  */
 export const racedIndex = ({ lanes }, name) =>
@@ -36,7 +36,7 @@ export const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(v
 
 /**
  * Return the step that accepted the most drafts: its index, its accepted rows, and the cell of the
- * last of them.
+ * last accepted row.
  * @param {Lane} lane
  */
 export function mostAccepted(lane) {

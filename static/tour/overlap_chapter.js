@@ -5,8 +5,8 @@ import { overlapOf } from "../trace/overlap.js";
 import { best, isInside, isReadable, rowsOf } from "./examples.js";
 
 /**
- * Show a rejection with most of p and q known, the redrawn token among the known ones, its
- * probability spread over several tokens, and a TV that is neither small nor large.
+ * Show a rejection for which most of p and q is known. Prefer a redrawn token among the known
+ * tokens, probability spread over several tokens, and a TV near 0.5.
  * @param {Lane} lane @param {Race} race @returns {Scene}
  */
 export function whatBothShare(lane, race) {

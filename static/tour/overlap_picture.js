@@ -53,7 +53,7 @@ export function overlapPicture({ tokens, others, tv }, share, move) {
 }
 
 /**
- * Draw a token's row, whose bar has its parts end to end.
+ * Draw a token's row. The token's parts lie end to end in the row's bar.
  * @param {string} name @param {ReturnType<typeof partsOf>} parts
  * @param {number} whole the probability of a whole bar
  */

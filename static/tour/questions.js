@@ -27,8 +27,8 @@ export function askQuestions(_, race) {
 }
 
 /**
- * Return the first questions of the pool that this race can answer, about the lanes that the
- * chapter shows.
+ * Return the first questions of the pool that this race can answer. They are about the lanes that
+ * the chapter shows.
  * @param {Race} race @returns {Question[]}
  */
 export function questionsOf(race) {
@@ -48,7 +48,8 @@ export function questionsOf(race) {
 }
 
 /**
- * Return a question about the token that is chosen, if a lane has a token that answers it.
+ * Return a question that is answered by choosing a token, if a lane has a token that is a right
+ * answer.
  * @param {Lane[]} lanes @param {Set<number>} indices @param {string} ask
  * @param {(row: LifeRow, lane: Lane) => boolean} isRight
  * @param {(row: LifeRow, lane: Lane) => string} reason
@@ -127,7 +128,7 @@ function ofTokens(lanes, indices) {
 const passesTaken = ({ steps }) => lastOf(steps).passes;
 
 /**
- * Return the questions about the lane whose token is chosen.
+ * Return the questions that are answered by choosing any token of a lane.
  * @param {Lane[]} lanes @param {Set<number>} indices @returns {Question[]}
  */
 function ofLanes(lanes, indices) {

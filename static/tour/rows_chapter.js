@@ -25,7 +25,7 @@ export const ROLLING = {
   beside: ["ar", "zipar"],
 };
 
-/** Return how many tokens a row stays behind the one above. @param {Lane} lane */
+/** Return how many tokens a row stays behind the row above. @param {Lane} lane */
 const lag = ({ steps }) => steps.findIndex(({ tokens }) => tokens > 1);
 
 // Write the mean shift of a lane, once it is known.
@@ -36,8 +36,8 @@ function price({ steps }) {
 }
 
 /**
- * Show the middle one of the passes that wrote in the most rows, and a token in the middle of its
- * front.
+ * Show a pass that committed tokens in the most rows: the middle one, if there are several. Choose
+ * a token in the middle of the pass's front.
  * @param {Lane} lane @param {Race} race @returns {Scene}
  */
 export function drawRowsAtOnce(lane, race) {
@@ -67,7 +67,7 @@ export function drawRowsAtOnce(lane, race) {
 }
 
 /**
- * Show the pass that committed the most tokens, and one of them in the middle.
+ * Show the pass that committed the most tokens, and choose the middle one of its tokens.
  * @param {Lane} lane @param {Race} race @returns {Scene}
  */
 export function guessInEveryRow(lane, race) {
@@ -75,7 +75,7 @@ export function guessInEveryRow(lane, race) {
   /** @param {Step} step */
   const cellsOf = ({ first, before, after }) =>
     Array.from({ length: after - before }, (_, i) => lane.row(first + i).cell);
-  /** Count the rows of the picture that a step wrote in. @param {Step} step */
+  /** Count the rows of the picture in which a step committed tokens. @param {Step} step */
   const rowsIn = (step) =>
     new Set(cellsOf(step).map((cell) => Math.floor(cell / race.grid[1]))).size;
   const at = bestStep(lane, (i) => steps[i].tokens);

@@ -19,7 +19,7 @@ export class SelfTest {
     this.#board = board;
   }
 
-  /** Draw the question, and the verdict on its answer. @param {() => void} redraw */
+  /** Draw the question, and the verdict on the visitor's answer. @param {() => void} redraw */
   picture(redraw) {
     const count = this.#questions.length;
     const isOver = this.#at === count;

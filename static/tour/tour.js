@@ -43,9 +43,9 @@ export class MountedTour {
   /** @type {Tour | null} */
   #tour = null;
   #first = 1; // the chapter that the tour opens at
-  /** @type {number[]} chapters that are shown, in their order; none where all are */
+  /** @type {number[]} the chapters to show, in their order; empty if all are shown */
   #route = [];
-  /** @type {number[]} the same, as the address names them */
+  /** @type {number[]} the chapters to show that the address names */
   #named;
   /** @type {string | undefined | null} the race whose chapters are offered */
   #offered = null;
@@ -92,7 +92,7 @@ export class MountedTour {
     this.#draw();
   }
 
-  /** Begin the tour if the page's address asks for it, once its first race is there. */
+  /** Begin the tour if the page's address asks for it, once the page's first race is there. */
   begin() {
     const race = idOf(this.#board.state.race);
     if (!this.#opens || (this.#board.tours && !race)) return;
@@ -107,7 +107,7 @@ export class MountedTour {
     return true;
   }
 
-  /** Turn as `move` does. Outside the tour, the next chapter is its first. @param {number} by */
+  /** Turn as `move` does. Outside the tour, turning on starts it. @param {number} by */
   turn(by) {
     if (!this.move(by) && by > 0) this.#start(this.#named);
   }
@@ -363,8 +363,8 @@ export class MountedTour {
 const numbersOf = (race) => new Set(tourOf(race).chapters.map(({ number }) => number));
 
 /**
- * Return the chapters of a route, in its order, and the last page; all chapters where the race has
- * none of the route's.
+ * Return the chapters of a route, in the route's order, and the last page. If the race has none of
+ * the route's chapters, return all chapters.
  * @param {Found} found @param {number[]} route
  */
 function onRoute(found, route) {

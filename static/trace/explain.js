@@ -43,8 +43,8 @@ export function lifeOf(lane, cell, until) {
 }
 
 /**
- * Return the i-th row of a lane's step, with that step. Fields of a row that are read only on use
- * stay so.
+ * Return the i-th row of a lane's step, with the step's facts. Fields of the row that are read only
+ * on use are not read here.
  * @param {Lane} lane @param {number} at the step's index @param {number} i
  * @returns {LifeRow}
  */
@@ -302,8 +302,8 @@ export function experimentInWords(rule, row, number) {
 }
 
 /**
- * Say what a test's shift means, or the shift of a token whose price is known; "" where there is
- * none.
+ * Say what the shift of a test means, or the shift of a token whose price is known. Return "" if
+ * there is no shift.
  * @param {LifeRow} row @param {Pick<Lane, "priced" | "isRolling">} lane
  */
 export function shiftInWords(row, { priced, isRolling }) {

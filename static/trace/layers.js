@@ -53,7 +53,8 @@ export function referenceOf({ lanes }, chosen) {
 }
 
 /**
- * Return the token that a lane has committed at a cell, at whatever instant; null if none.
+ * Return the token that a lane has committed at a cell, whatever instant the board shows; null if
+ * there is none.
  * @param {Lane} lane @param {number} cell
  */
 export function committedToken(lane, cell) {

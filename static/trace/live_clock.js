@@ -12,9 +12,9 @@ const NEWEST = 0.3; // the weight of the newest interval in the mean of all
 const SLACK = 1.5;
 
 /**
- * Return the second up to which everything in a race is known. Where lanes take turns, the one
- * furthest behind steps next, so all have come at least as far. Where lanes run all at once, all
- * are at the instant of the furthest one.
+ * Return the second up to which everything in a race is known. If lanes take turns, the lane
+ * furthest behind steps next, so every lane is known up to that lane's second. If lanes run all at
+ * once, all are known up to the second of the lane furthest ahead.
  * @param {Race} race
  */
 export function knownUntil(race) {
@@ -29,7 +29,7 @@ export class LiveClock {
   #now = 0; // when `seconds` was set, in milliseconds
 
   /**
-   * @param {number} head the second that it begins at
+   * @param {number} head the second at which the clock begins
    * @param {number} now in milliseconds, as in the methods below
    */
   constructor(head, now) {

@@ -5,12 +5,12 @@ import { countOf, lastOf, percent } from "../numbers.js";
 import { finishers } from "./replay.js";
 
 /**
- * Two machines by their peak figures (the roofline), in seconds: a is the time to read the memory
- * once, b to compute a row. For 1.3 billion weights of 2 bytes (Janus-Pro 1B) a row is 2 × 1.3
- * GFLOP, and guidance doubles it. Laptop: 256 GB/s and 23 TFLOP/s. Large: 3.35 TB/s and 989
- * TFLOP/s, with 80 GB filled by the weights and the caches of 340 pictures (576 tokens of 24
- * layers, 2,048 wide, guidance twice: 0.23 GB each), on average half full. The pictures advance
- * together, each with its own window.
+ * Costs of two machines by their peak figures (the roofline), in seconds: a is the time to read the
+ * memory once, and b the time to compute a row. For 1.3 billion weights of 2 bytes (Janus-Pro 1B) a
+ * row is 2 × 1.3 GFLOP, and guidance doubles that. Laptop: 256 GB/s and 23 TFLOP/s. Large: 3.35
+ * TB/s and 989 TFLOP/s, with 80 GB filled by the weights and the caches of 340 pictures (576 tokens
+ * of 24 layers, 2,048 wide, guidance twice: 0.23 GB each), on average half full. The pictures
+ * advance together, each with its own window.
  */
 const MACHINES = {
   laptop: { pass: 2.6 / 256, row: (2 * 2.6e9) / 23e12 },
@@ -18,11 +18,11 @@ const MACHINES = {
 };
 
 /**
- * Fit the costs that explain a race's measured steps best, in seconds. a and b are least squares,
- * neither negative, over all passes of all lanes (forward, verification and cache time against
- * rows). d is the mean over the drafter's passes, 0 where there were none. `explained` is R
- * squared, `error` the mean relative error of the lanes' seconds; both are null where they cannot
- * be computed.
+ * Fit the costs that explain a race's measured steps best, in seconds. a and b are a least-squares
+ * fit, neither negative, of forward, verification and cache time against rows, over all passes of
+ * all lanes. d is the mean time of the drafter's passes, 0 if there were none. `explained` is R
+ * squared, and `error` is the mean relative error of the lanes' seconds; both are null if they
+ * cannot be computed.
  * @param {Lane[]} lanes @returns {Fit}
  */
 export function fitCosts(lanes) {
@@ -71,8 +71,8 @@ function modelledSeconds({ steps }, { pass, row, drafter }) {
 }
 
 /**
- * Return the machines to choose from, the fitted one first. The drafter's pass keeps its ratio to a
- * on all of them.
+ * Return the machines to choose from, the fitted one first. On each machine the cost of a drafter's
+ * pass has the same ratio to a.
  * @param {Fit} fit @returns {Preset[]}
  */
 export function presetsOf({ costs, passes, windows, explained, error }) {
@@ -119,7 +119,7 @@ export function presetsOf({ costs, passes, windows, explained, error }) {
 }
 
 /**
- * Set the modelled clock of all lanes: after every step, and at the end so far.
+ * Set the modelled clock of all lanes, after every step and at the end so far.
  * @param {Lane[]} lanes @param {Costs} costs
  */
 export function modelLanes(lanes, costs) {

@@ -4,11 +4,11 @@
 const AROUND = { left: [0, -1], "above left": [-1, -1], above: [-1, 0], "above right": [-1, 1] };
 
 /**
- * Return the neighbours that come before a cell in raster order. `seen` says whether the pass that
- * drew the cell's token (its `row`) found a token there, and `draft` which draft of its own row
- * that was; null for a final token. `stand` is the cell whose token the model was fed in place of
- * the last token of the row above, where a row's first token was drawn before that row had ended;
- * else null.
+ * Return the neighbours that come before a cell in raster order. `seen` says whether a neighbour
+ * had a token in the pass that drew the cell's token (its `row`). `draft` is that token if it was a
+ * draft of the cell's own row; null for a final token. `stand` is for a row's first token that was
+ * drawn before the row above had ended: it is the cell whose token the model was fed in place of
+ * that row's last token. Otherwise `stand` is null.
  * @param {Lane} lane @param {LifeRow} row @param {number} columns
  */
 export function seenAround(lane, { cell, at }, columns) {

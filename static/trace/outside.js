@@ -29,8 +29,8 @@ export function whyOutside(rule, life) {
 }
 
 /**
- * Test whether a row's numbers agree with a test by min(1, p / q): they give the acceptance
- * probability, up to rounding, and the number drawn gives the outcome.
+ * Test whether a row's numbers agree with a test by min(1, p / q): this is the acceptance
+ * probability, up to rounding, and the drawn number gives the outcome.
  * @param {LifeRow} row
  */
 export function isRatioTest({ status, draft, token, p, q, acceptance, uniform, ...row }) {
@@ -45,7 +45,7 @@ export function isRatioTest({ status, draft, token, p, q, acceptance, uniform, .
 }
 
 /**
- * Say what a test's shift means for a lane with this badge; "" where there is none. A decoder whose
+ * Say what a test's shift means for this lane's badge; "" if there is no shift. A decoder whose
  * author calls it lossless records 0.
  * @param {LifeRow} row @param {Lane} lane
  */

@@ -6,9 +6,9 @@ const NAMED = 5; // tokens that are shown by themselves
 
 /**
  * Return p and q of a row's draft: for at most NAMED tokens whose p and q are both known, the
- * likeliest first, and for all other tokens together. The others share what the named tokens leave
- * of 1 − TV, so that nothing is guessed about tokens that the step table does not name. Return null
- * where no draft was tested, or where it was certain.
+ * likeliest first, and for all other tokens together. The other tokens get the part of 1 − TV that
+ * the named tokens leave, so nothing is guessed about tokens that the step table does not name.
+ * Return null if no draft was tested, or if the draft was certain.
  * @param {Pick<Row, "draft" | "p" | "q" | "tv" | "top" | "topDraft">} row @returns {Overlap | null}
  */
 export function overlapOf({ draft, p, q, tv, top, topDraft }) {

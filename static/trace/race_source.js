@@ -4,8 +4,8 @@ import { openStream } from "./stream.js";
 import { advance, beginRace } from "./updates.js";
 
 /**
- * Brings one race at a time. A request supersedes all earlier ones: what is still to come of an
- * older race is not shown.
+ * Brings one race at a time. A request supersedes all earlier requests: the rest of an older race
+ * is not shown.
  */
 export class RaceSource {
   #root;
@@ -19,7 +19,7 @@ export class RaceSource {
 
   /**
    * @param {string} root the server's address
-   * @param {Record<string, string>} recorded by id, addresses of races that the browser keeps
+   * @param {Record<string, string>} recorded addresses of races that the browser keeps, by id
    * @param {(race: Shown) => Promise<void>} show puts a race on the board
    * @param {(race: string) => void} gone is called where the server keeps no such race
    */
@@ -36,8 +36,8 @@ export class RaceSource {
   }
 
   /**
-   * Ask for a race. Resolve to whether it came, once it has been drawn; to false if another request
-   * supersedes this one.
+   * Ask for a race. Resolve to true once the race is drawn, and to false if it does not come or
+   * another request supersedes this one.
    * @param {Partial<Asked> & { race: string }} asked @returns {Promise<boolean>}
    */
   ask({ race, key = "", more = false }) {

@@ -95,7 +95,7 @@ export function hashesOf(lane, view) {
 }
 
 /**
- * Return a lane's clock after its k-th step, or its last so far.
+ * Return a lane's clock after its k-th step or, if the lane has fewer steps, after its last.
  * @param {Lane} lane @param {Clock} clock @param {number} k
  */
 export const clockAt = (lane, clock, k) => lane.steps[Math.min(k, lane.count) - 1]?.[clock] ?? 0;
@@ -106,9 +106,9 @@ export const lengthOf = (race, clock) =>
   Math.max(0, ...race.lanes.map((lane) => clockOf(lane, clock)));
 
 /**
- * Return the race's clock. While the race runs, it is that of the running lane furthest behind;
- * lanes without a step are left out, since the others do not wait for them. After the race, it is
- * the slowest lane's.
+ * Return the race's clock. While the race runs, it is the clock of the running lane furthest
+ * behind. Lanes without a step are left out, because other lanes do not wait for them. After the
+ * race, it is the slowest lane's clock.
  * @param {Race} race @param {Clock} clock
  */
 export function raceClock(race, clock) {
@@ -124,8 +124,8 @@ export function raceClock(race, clock) {
 export const stepsShown = ({ race, clock, t }) => race.lanes.map((lane) => stepAt(lane, clock, t));
 
 /**
- * Return what a clock shows once the lanes have raced for a number of seconds: the least that any
- * running lane has reached on it, or the most where each lane has its own device.
+ * Return what a clock shows once the lanes have raced for a number of seconds. It is the least
+ * value that any running lane has reached or, if each lane has its own device, the greatest.
  * @param {Race} race @param {Clock} clock @param {number} seconds
  */
 export function instantAt({ lanes, snapshot: { apart } }, clock, seconds) {
@@ -177,8 +177,9 @@ export function placesAt(state, views) {
 }
 
 /**
- * Mark the lanes that show a race's first finish on its clock ("first") and, once no lane goes on,
- * its last ("last"), among the lanes that are shown; "" for the others. A single lane has neither.
+ * Return a mark for each lane. Among the shown lanes, the first to finish on the board's clock has
+ * "first" and, once no lane goes on, the last to finish has "last". Other lanes have "". A single
+ * lane has no mark.
  * @param {Raced} state @param {View[]} views
  */
 export function finishesAt(state, views) {
@@ -193,7 +194,7 @@ export function finishesAt(state, views) {
 }
 
 /**
- * Return when each lane's view finished; Infinity where it has not.
+ * Return when each lane's view finished; Infinity if it has not finished.
  * @param {Raced} state @param {View[]} views
  */
 const endsAt = ({ race, clock }, views) =>

@@ -29,22 +29,22 @@ const camelCase = (name) => name.replace(/_(\w)/g, (_, letter) => letter.toUpper
 export class StepTable {
   /** @type {Step[]} */
   steps = [];
-  /** @type {number[]} of each row, how many steps before had touched its cell */
+  /** @type {number[]} for each row, how many earlier steps had touched its cell */
   waits = [];
-  /** @type {number[][]} of each cell, the rows that touched it, oldest first */
+  /** @type {number[][]} for each cell, the rows that touched it, oldest first */
   touches = [];
-  /** @type {number[]} the ranks at which each step's tokens begin, of a rolling lane in each row */
+  /** @type {number[]} the ranks at which each step's tokens begin; per row of a rolling lane */
   runs = [];
   /** @type {Record<string, number>} */
   most = { waiting: 0, runs: 0 }; // the largest count that each of these layers ever shows
   /** @type {number[]} */
-  #rows = []; // of each row, its number in the table `positions`, which has forced ones too
+  #rows = []; // each row's number in the table `positions`, which has forced positions too
   /** @type {number[]} */
-  #cells = []; // of each row
+  #cells = []; // each row's cell
   priced = false; // whether the prices of its tokens are known
   #details = [[0, 0, 0]]; // where the details of every STRIDE-th row of `positions` begin
 
-  /** @param {Snapshot} snapshot @param {number[]} own the cells of a lane in an order of its own */
+  /** @param {Snapshot} snapshot @param {number[]} own the cells of a lane with its own order */
   constructor({ cells: all, dtypes, grid, infilling }, own) {
     const cells = own.length ? own : all;
     this.cells = cells; // of each sequence position
@@ -72,7 +72,7 @@ export class StepTable {
     return this.tables.places.count > 0;
   }
 
-  /** Seconds of forward, verification, cache and drafter. */
+  /** The lane's seconds in the model's forward passes, verification, the cache and the drafter. */
   get split() {
     return PARTS.map((_, i) => this.steps.reduce((sum, { split }) => sum + split[i], 0));
   }
@@ -86,7 +86,7 @@ export class StepTable {
   }
 
   /**
-   * Test whether a lane of a snapshot of the same race has at least the rows that are here: rows
+   * Test whether a lane in a snapshot of the same race has at least the rows of this table. Rows
    * are added to a table and never change.
    * @param {LaneSnapshot} wire
    */
@@ -277,8 +277,8 @@ export class StepTable {
   }
 
   /**
-   * Return all of a row. The distributions, the group and the candidates are read on use, since
-   * loops over all rows use few of them.
+   * Return all fields of a row. The distributions, the group and the candidates are read on use,
+   * because loops over all rows use few of them.
    * @returns {Row}
    * @param {number} i
    */
@@ -384,8 +384,8 @@ export class StepTable {
 }
 
 /**
- * Read a snapshot. Where it continues `previous`, the race so far, take over its lanes and decode
- * only what is new; `fresh` says that the lanes are set out anew.
+ * Read a snapshot. If the snapshot continues `previous`, the race so far, take over the lanes of
+ * `previous` and decode only new rows. `fresh` says that the lanes are new.
  * @param {Snapshot} snapshot @param {Race | null} previous @returns {Race}
  */
 export function readRace(snapshot, previous) {

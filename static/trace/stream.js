@@ -5,10 +5,11 @@ const RETRIES = [500, 1000, 2000, 4000, 8000]; // ms before each further try; th
 const ENDS = [204, 404]; // answers that there is no such stream
 
 /**
- * Open a stream of events, and open it again until the server says that there is none.
+ * Open a stream of events, and open it again whenever it ends, until the server says that there is
+ * no such stream.
  * @param {string} address
  * @param {Record<string, (event: MessageEvent<string>) => void>} takers by the events' names
- * @param {() => void} gone is called where the server says that there is no such stream
+ * @param {() => void} gone is called when the server says so
  * @returns {() => void} closes it
  */
 export function openStream(address, takers, gone) {

@@ -10,8 +10,8 @@ export const picturesOf = ({ lanes }) =>
   lanes.flatMap(({ picture }, lane) => (picture ? [{ image: picture, parts: [{ lane }] }] : []));
 
 /**
- * Begin a watched race from a snapshot: its first, or a later one, which comes when a lane of a
- * race on several devices begins, and at the end.
+ * Begin a watched race from a snapshot. A later snapshot of the race comes when a lane of a race on
+ * several devices begins, and at the race's end.
  * @param {Snapshot} snapshot @param {Live | null} before @returns {Live}
  */
 export function beginRace(snapshot, before) {
@@ -44,8 +44,8 @@ export function advance(race, { lanes: changed, patches, ...facts }) {
 }
 
 /**
- * Return the square of each cell's patch in a painting's image: the cell, its lane, and the
- * square's left and top; and the side of all squares, in pixels.
+ * Return the side, in pixels, of the square patches in a painting's image, and each cell's patch:
+ * the cell, its lane, and the left and top of its square.
  * @param {Painting} painting @param {number} width of the image, in pixels
  */
 export function patchesOf({ parts }, width) {
