@@ -1,4 +1,4 @@
-"""Decoders, the models that they decode on, races between them, and their traces."""
+"""Decoders, the models that they run on, races between decoders, and the traces of races."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The parts that a lane's clock counts, and StepClock, which measures them.
+"""The parts of a step that a lane's clock counts, and StepClock, which measures them.
 
 A lane is charged for its own steps and for nothing else. `WindowDecoder.steps` reads the clock:
 
@@ -6,16 +6,15 @@ A lane is charged for its own steps and for nothing else. `WindowDecoder.steps` 
 * `forward`: the target's pass over the window's rows, guidance rows included. The first pass reads
   the prompt as well.
 * `verify`: proposing without a drafter, sampling probabilities, the acceptance rule, copying the
-  number of committed tokens to the host, and preparing the next step's drafts, their q and its
-  noise.
+  number of committed tokens to the host, and preparing the next step: drafts, their q, noise.
 * `cache`: `ImageModel.keep`, which makes the committed rows permanent.
 
 A lane is not charged for opening its context before the first step, for recording a step and
-waiting for that copy, for capturing a CUDA graph (`Graphs.run`), or for anything between two steps:
-other lanes' turns, drawing, the page.
+waiting until the record is on the host, or for capturing a CUDA graph (`Graphs.run`). Nor is it
+charged for anything between two steps: other lanes' turns, drawing, the page.
 
-The step table holds whole microseconds for each part (`step_row`). `LaneStats.clock` is their sum
-over the steps so far, and `Race` gives the next turn to the lane with the smallest clock.
+The step table holds whole microseconds for each part (`step_row`). `LaneStats.clock` is the sum of
+all parts over the steps so far, and `Race` gives the next turn to the lane with the smallest clock.
 """
 
 from __future__ import annotations
@@ -32,9 +31,10 @@ from engine.trace import Seconds
 class StepClock:
     """Stopwatch for the parts of a step.
 
-    `lap(part)` charges the time since the last lap to a part of the step; `skip()` discards it.
-    `wait()` waits for the device, and `seconds()` returns the laps up to that wait. Later laps
-    belong to the next step, because waiting for them as well would be a second synchronisation.
+    `lap(part)` charges the time since the last lap to a part of the step; `skip()` discards that
+    time. `wait()` waits for the device, and `seconds()` returns the laps before that wait. Laps
+    after the wait count for the next step, because reading them would take a second
+    synchronisation.
     """
 
     def __init__(self, device: torch.device) -> None:
@@ -68,7 +68,10 @@ class StepClock:
         self._waited = len(self._laps)
 
     def seconds(self) -> Seconds:
-        """Return the time spent on each part between the last two calls, up to the last wait."""
+        """Return the seconds of each part since the last call, up to the last wait.
+
+        Laps after that wait are returned by the next call.
+        """
         spent: dict[str, float] = {}
         for part, begin, end in self._laps[: self._waited]:
             lap = end - begin if self._stream is None else begin.elapsed_time(end) / 1e3
@@ -85,7 +88,7 @@ def to_device(values: Tensor, device: torch.device) -> Tensor:
 
 
 def to_host(values: Tensor) -> Tensor:
-    """Copy numbers to the host; the copy is complete after the next wait."""
+    """Copy numbers to the host; the copy is complete after the next `StepClock.wait`."""
     if values.device.type == "cpu":
         return values.clone()
     pinned = torch.empty(values.shape, dtype=values.dtype, pin_memory=True)

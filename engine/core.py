@@ -1,7 +1,7 @@
-"""The nouns of a decode, in the order in which they come up.
+"""The types that a decode works with, in the order in which they come up.
 
-A plan fixes the order of the tokens. Each turn of the window loop proposes a window, reads its rows
-and verifies it. `Step` records a turn (`engine/trace/steps.py`).
+A plan fixes the order of the tokens. Each turn of the window loop proposes a window, reads the
+window's rows and verifies its drafts. `Step` records a turn (`engine/trace/steps.py`).
 
 Shapes: R rows of a pass, N nodes of a tree, V codes.
 """
@@ -22,7 +22,7 @@ Parents = tuple[int, ...] | None
 
 
 class ContractError(Exception):
-    """A decoder breaks a rule of the window loop; the message says which one."""
+    """A decoder breaks a rule of the window loop; the message says which rule."""
 
 
 @dataclass(frozen=True)
@@ -32,23 +32,23 @@ class Plan:
     A model numbers the tokens of its pictures by *slots*: raster order, with forced tokens between
     them. A decode numbers the tokens that it fills in by *positions*, in the order in which it
     fills them in. `engine/plan.py` makes the plans. A row of a forward pass that asks for a token
-    has its query in the slot before that token's.
+    has its query in the slot before the token's slot.
 
     With `fronts`, several rows of the grid are drawn at once. A token's slot, not the time at which
-    it was committed, then decides which other tokens see it. A window's row stands where its query
-    stands. It sees every committed token in an earlier slot, and only those uncommitted tokens that
-    it follows.
+    it was committed, then decides which other tokens see it. A row of the window counts as standing
+    in its query's slot. The row sees every committed token in an earlier slot, and an uncommitted
+    token only if the row follows that token.
 
-    Raises ValueError where the columns have different lengths.
+    Raises ValueError where `cells`, `slots` and `forced` have different lengths.
     """
 
-    cells: tuple[int, ...]  # of each position its grid cell; -1 of a forced one
-    slots: tuple[int, ...]  # its slot
-    forced: tuple[int, ...]  # the id forced there, or -1
-    stride: int  # how many positions a row of the grid is from the next; all, where there are none
-    known: tuple[tuple[int, int], ...] = ()  # slots and ids there before the start, as read
+    cells: tuple[int, ...]  # grid cell of each position; -1 for a forced position
+    slots: tuple[int, ...]  # slot of each position
+    forced: tuple[int, ...]  # id that is forced at each position, or -1
+    stride: int  # positions in one row of the grid; all positions, if the order has no rows
+    known: tuple[tuple[int, int], ...] = ()  # (slot, id) of the tokens known at the start, as read
     infilling: Infilling | None = None
-    ahead: bool = False  # whether a row may ask for any position; else for that behind its token
+    ahead: bool = False  # whether a row may ask for any position, not only for the next one
     fronts: bool = False
 
     def __post_init__(self) -> None:
@@ -75,12 +75,12 @@ class Plan:
 class Rows:
     """The rows of a forward pass, root first.
 
-    `DecodeState.laid_out` makes them from a window. A decoder that draws several rows of the grid
-    at once makes them itself. Raises ContractError where their lengths differ.
+    `DecodeState.laid_out` makes a window's rows. A decoder that draws several rows of the grid at
+    once makes its own. Raises ContractError where `fed` and `asked` have different lengths.
     """
 
     fed: Tensor  # the ids that are read [R]
-    asked: Tensor  # the positions whose distributions they give [R]; the plan's length for padding
+    asked: Tensor  # position whose distribution each row gives [R]; the plan's length for padding
 
     def __post_init__(self) -> None:
         _fit("a pass asks for a position with each row", fed=self.fed, asked=self.asked)
@@ -90,23 +90,23 @@ class Rows:
 class Window:
     """The drafts that a pass verifies, as `propose` returns them.
 
-    Each row has the draft for the position that it asks for, and the distribution q from which that
-    draft was drawn. The last row's position has no draft: its q is 0 and its token means nothing. A
-    pass without drafts has no rows here.
+    Each row has the draft for the position that the row asks for, and the distribution q from which
+    that draft was drawn. The last row's position has no draft: its q is 0 and its token means
+    nothing. For a pass without drafts, `drafts` and `q` are empty.
 
-    In a chain each row reads the draft of the row before. In a tree the drafts are one of its
-    paths, or none, and the rows after the root are its nodes. In an infilling a node gives the
-    distribution at its depth, whichever node it follows.
+    In a chain each row reads the draft of the row before. In a tree, `drafts` is one path of the
+    tree, or empty, and the pass's rows after the root are the nodes. In an infilling a node gives
+    the distribution at its own depth, whichever node it follows.
 
     Raises ContractError where drafts and q have different lengths.
     """
 
     drafts: Tensor  # [R]
     q: Tensor  # [R, V]
-    nodes: Tensor | None = None  # of a tree: tokens [N]
-    depths: Tensor | None = None  # how far below the root each is [N]
-    parents: Parents = None  # the rows that its 1 + N rows follow
-    rows: Rows | None = None  # where the decoder lays out the pass itself
+    nodes: Tensor | None = None  # tokens of a tree's nodes [N]
+    depths: Tensor | None = None  # depth of each node below the root [N]
+    parents: Parents = None  # the row that each row of the pass follows; None for a chain
+    rows: Rows | None = None  # the rows of the pass, if the decoder lays them out itself
 
     def __post_init__(self) -> None:
         _fit("a window has a draft and its q in each row", drafts=self.drafts, q=self.q)
@@ -115,33 +115,32 @@ class Window:
 class Groups(NamedTuple):
     """The group (GSD) or neighbourhood (LANTERN) of each draft.
 
-    Under typical acceptance it holds the draft alone, its p(x) and the threshold.
+    Under typical acceptance a group is the draft alone, and its two masses are p(x) and the
+    threshold.
     """
 
-    counts: Tensor  # how many tokens [R]; 0 where there is no group
-    masses: Tensor  # those under p and q whose ratio is the acceptance probability [R, 2]
-    tokens: Tensor  # the nearest, the draft first, -1 for none [R, up to TOP]
+    counts: Tensor  # number of tokens in each group [R]; 0 for no group
+    masses: Tensor  # p-mass and q-mass, whose ratio is the acceptance probability [R, 2]
+    tokens: Tensor  # the draft, then the tokens nearest to it; -1 for padding [R, up to TOP]
 
 
 class Candidates(NamedTuple):
     """The candidates of a tree, level by level; a level is one position."""
 
-    tokens: Tensor  # in the order tried, -1 where none was [levels, K]
-    tests: Tensor  # p, q, acceptance probability and uniform [levels, K, 4]
+    tokens: Tensor  # in the order tried; -1 for a candidate that was not tried [levels, K]
+    tests: Tensor  # each candidate's p, q, acceptance probability, uniform number [levels, K, 4]
 
 
 @dataclass(slots=True)
 class Diagnostics:
-    """The facts that a rule considered on a tree besides the drafts; they are only recorded.
+    """Further facts about a rule's decisions, which only the recorder reads.
 
-    For a chain, `WindowDecoder.groups` and `WindowDecoder.shift` give the same facts.
+    For a chain, `WindowDecoder.groups` and `WindowDecoder.shift` compute the groups and the shift.
     """
 
     candidates: Candidates | None = None
-    # Where the window has no drafts of its own: what those on the path were drawn from [R, V], and
-    # the shift of their nodes' tests [R].
-    q: Tensor | None = None
-    shift: Tensor | None = None
+    q: Tensor | None = None  # the recorded drafts' q, if it is not the window's [R, V]
+    shift: Tensor | None = None  # of the tests at each node of a tree's path [R]
     groups: Groups | None = None
 
 
@@ -149,23 +148,23 @@ class Diagnostics:
 class Verification:
     """The result of a decoder's rule on a window, as `verify` returns it, on the device.
 
-    Row i is position n + i, or the window's row i where there is a `rank`. Raises ContractError
-    where the columns have different lengths.
+    Row i is for position n + i. If `places` is given, row i is the window's row i, for position
+    `places[i]`. Raises ContractError where the columns have different lengths.
     """
 
-    count: Tensor  # committed positions, 0-dim
-    tokens: Tensor  # the committed ones, then the drafts of the next window [R]
-    q: Tensor  # each of these drafts is now a sample of its row [R, V]
-    status: Tensor  # a Status each [R]
+    count: Tensor  # number of committed positions, 0-dim
+    tokens: Tensor  # the committed tokens, then the drafts of the next window [R]
+    q: Tensor  # the distributions that the next window's drafts are samples of [R, V]
+    status: Tensor  # Status of each row [R]
     p: Tensor  # the model's distribution at each position [R, V]
-    acceptance: Tensor  # the probability that the rule accepts this very draft [R]
-    uniform: Tensor  # the number drawn against it [R]; NaN: the rule did not come to it
-    drafts: Tensor | None = None  # what was verified [R], -1 for nothing; None: the window's
-    path: Tensor | None = None  # the window row that leads to each position; None: row i to n + i
-    redraws: bool = True  # whether positions behind the committed ones keep or get a draft
-    places: Tensor | None = None  # the position of each row, where they do not follow one another
-    # The loop sorts the rows by this [R]: 0 commits, 1 is another position, 2 is padding. None: the
-    # rows are sorted already.
+    acceptance: Tensor  # the probability that the rule accepts the row's draft [R]
+    uniform: Tensor  # the uniform number compared with `acceptance` [R]; NaN for no comparison
+    drafts: Tensor | None = None  # the verified drafts [R], -1 for none; if None, the window's
+    path: Tensor | None = None  # window row that leads to each position; if None, row i to n + i
+    redraws: bool = True  # whether uncommitted positions keep or get a draft
+    places: Tensor | None = None  # position of each row, if the positions are not consecutive
+    # The loop sorts the rows by rank [R]: 0 for a committed position, 1 for another, 2 for padding.
+    # If None, the rows are sorted already.
     rank: Tensor | None = None
     diagnostics: Callable[[], Diagnostics] = Diagnostics  # called once the step is verified
 
@@ -187,7 +186,7 @@ class Turn(NamedTuple):
     window: Window
     rows: Rows
     verification: Verification
-    outcome: Tensor  # how many positions are committed, then the path, where it can leave the chain
+    outcome: Tensor  # number of committed positions, then `verification.path` if there is one
 
 
 def _fit(words: str, **columns: Tensor) -> None:

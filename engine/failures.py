@@ -1,4 +1,4 @@
-"""The kinds of failure, for code that reacts to one. The message is for people."""
+"""The kinds of failure, for code that reacts to them; an error's message is for people."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import Enum
 class Failure(Enum):
     """A kind of failure.
 
-    `engine.models.supply.device.classify` sets it where the exception is caught.
+    Where an exception is caught, `engine.models.supply.device.classify` gives it its kind.
     """
 
     OUT_OF_MEMORY = "out of memory"

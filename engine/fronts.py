@@ -1,4 +1,4 @@
-"""Fronts: the grid rows that each have a window in one pass, and what each may commit."""
+"""Fronts: the windows that grid rows have in one pass, and the positions that each may commit."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ ELSEWHERE = -2  # where no root stands: the prompt's last token is at -1
 class Front:
     """The window of one grid row.
 
-    `fed` tokens ask for `fed` positions in raster order, from `start` on. The first `drafts`
-    positions have a draft, and the first `room` drafts are tested. If all tested drafts are
-    accepted and there is a `bonus`, the next position gets a token too.
+    The front reads `fed` tokens, which ask for the `fed` positions in raster order from `start` on.
+    The first `drafts` positions have a draft, and the first `room` drafts are tested. With a
+    `bonus`, the next position gets a token too if all tested drafts are accepted.
 
-    `root` is the position of the first token, the row's newest; -1 is the prompt's last token. A
-    row without a token borrows (`borrows`) the newest token of the row above, unless that row is
-    complete. A complete row is `closing`: its last token is read once more, for the rows below it.
+    `root` is the position of the first token read, the row's newest; -1 is the prompt's last token.
+    A row without a token reads the last token of the row above. While that row is incomplete, the
+    front `borrows` its newest token instead. A complete row is `closing`: one more pass reads its
+    last token, for the rows below.
     """
 
     start: int
@@ -40,15 +41,15 @@ def fronts(
     """Return the next pass's fronts, top row first, at most `most` of them; closing rows come last.
 
     A row begins once the row above has `lag` tokens; the second row begins once the first has
-    `first`. A row commits a token only below a committed one, so no row overtakes the one above.
-    Its drafts may run ahead.
+    `first`. A row commits a token only below a committed token, so no row overtakes the row above.
+    Drafts may run ahead.
 
     Args:
         counts: number of tokens that each row has [h].
         read: number of complete rows at the top whose last token has been read.
         stride: number of tokens in a row.
         lag: tokens that a row needs before the row below it begins.
-        first: the same for the first row.
+        first: tokens that the first row needs before the second row begins.
         window: largest number of tokens that a front reads.
         most: largest number of fronts.
     """
@@ -84,23 +85,23 @@ Array = TypeVar("Array")
 
 
 class FrontTable(NamedTuple, Generic[Array]):
-    """The fronts as whole numbers, for the R rows of the window.
+    """The F fronts of a pass as columns of whole numbers; R is the number of window rows.
 
-    The rows of the first front come first, each front's root first. With static shapes there are as
-    many fronts as there can be, each as wide as it can be; the rest is padding.
+    Window rows are ordered by front, and each front's root comes first. Static shapes have the
+    largest number of fronts, each of the largest width W; unused rows are padding.
 
     Attributes:
         asked: position that each row asks for [R]; the picture's length for padding.
-        place: the same, except that a closing row has the picture's length [R].
+        place: like `asked`, but the picture's length for closing rows too [R].
         root: position of each root's token [R]; ELSEWHERE for other rows.
-        left: row of the last pass that drafted the position [R]; -1 for none.
+        left: row of the last verification whose token is the position's draft [R]; -1 for none.
         drafted: whether the row has a draft [R].
         front: index of each row's front [R].
         number: index of each row within its front [R].
-        at: rows of each front [F, W], its last row repeated.
+        at: rows of each front, padded with the front's last row [F, W].
         room: as in Front [F].
         bonus: as in Front [F].
-        lower: whether an open front is above this one [F].
+        lower: whether the front is neither the first nor closing [F].
     """
 
     asked: Array
@@ -119,14 +120,16 @@ class FrontTable(NamedTuple, Generic[Array]):
 def table_of(
     pass_fronts: Sequence[Front], draft_rows: Mapping[int, int], length: int, width: int, most: int
 ) -> FrontTable[np.ndarray]:
-    """Return the table of some fronts of a picture with `length` positions.
+    """Return the table of a pass's fronts.
 
     Args:
         pass_fronts: the fronts.
-        draft_rows: for each position with a draft, the row of the last pass that drafted it.
-        length: number of positions.
-        width: width of each front with static shapes; 0 for the width that each needs.
-        most: number of fronts with static shapes; 0 for the number that there is.
+        draft_rows: for each position with a draft, the row of the last verification whose token is
+            that draft.
+        length: number of positions in the picture.
+        width: with static shapes, the width of every front; if 0, each front is as wide as it needs
+            to be.
+        most: with static shapes, the number of fronts with padding; if 0, there is no padding.
     """
     every = [*pass_fronts, *[Front(length, 0, 0)] * (most - len(pass_fronts))]
     sizes = np.array([width or each.fed for each in every])

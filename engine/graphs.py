@@ -1,8 +1,8 @@
 """CUDA graphs of a lane's steps: one launch for each part of a step instead of one for each kernel.
 
 A part can be captured if its operations, shapes and addresses repeat from step to step;
-`ImageModel` says when they do. A later part may read what an earlier part returned, because a
-replay writes its results where the capture did.
+`ImageModel` says when that is so. A later part may read an earlier part's results, because a replay
+writes them to the addresses that the capture used.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class CaptureError(RuntimeError):
 class Captures:
     """How the parts of a model's lanes are captured.
 
-    `make` returns a lane's capture. `without` maps the decoders whose steps run without graphs to
-    the reason.
+    `make` returns the capture of one lane. `without` has the decoders whose steps run without
+    graphs, each with the reason.
     """
 
     def __init__(self, make: Callable[[], Capture]) -> None:
@@ -36,7 +36,8 @@ class Captures:
 class CudaCapture:
     """Captures a lane's parts on a CUDA device, on one stream and in one memory pool.
 
-    Work of other threads on the device goes on meanwhile. What a graph cannot hold raises at once.
+    Other threads may use the device during a capture. An operation that no graph can hold raises at
+    once.
     """
 
     def __init__(self, device: torch.device) -> None:
@@ -45,7 +46,7 @@ class CudaCapture:
         self._pool = torch.cuda.graph_pool_handle()
 
     def __call__(self, function: Callable[[], Any]) -> tuple[Any, Callable[[], None]]:
-        """Capture a function; return its result, which is empty as yet, and the graph's replay."""
+        """Capture a function; return its result, which only a replay fills, and the replay."""
         graph = torch.cuda.CUDAGraph()
         with (
             torch.cuda.device(self.device),
@@ -60,9 +61,9 @@ class CudaCapture:
 
 
 class Graphs:
-    """The captured parts of one lane, which later races replay.
+    """The captured parts of one lane; later races replay them.
 
-    A lane is charged for the replay of a part, not for its capture.
+    A lane is charged for the replay of a part, not for the capture.
     """
 
     def __init__(self, capture: Capture) -> None:
@@ -75,9 +76,9 @@ class Graphs:
 
         The first call with a `key` captures the graph.
 
-        `key` stands for everything in the function that is not on the device. Running the function
-        twice must have the effect of running it once. Raises CaptureError where the capture or the
-        replay fails, and whatever `function` raises.
+        `key` stands for everything that the function depends on and that is not on the device.
+        Running the function twice must have the effect of running it once. Raises CaptureError
+        where the capture or the replay fails, and whatever `function` raises.
         """
         if (part, key) not in self._parts:
             function()  # libraries set themselves up, which no graph can hold

@@ -24,7 +24,7 @@ class Fills(Enum):
     """The parts of a picture that a model can fill in."""
 
     NOTHING = "nothing"
-    BELOW = "below"  # all cells behind some cell, in raster order: everything below a row
+    BELOW = "below"  # all cells from some cell on in raster order, such as those below a row
     ANY = "any"  # any cells given any others, in any order
 
 
@@ -62,7 +62,7 @@ class Infilling:
 
     @property
     def below(self) -> bool:
-        """True if the masked cells are all cells after some cell in raster order."""
+        """True if `order` is raster and the masked cells are all cells from some cell on."""
         behind = len(self.known) - self.known.index(MASKED)
         return self.order == "raster" and self.masked == behind
 
@@ -72,7 +72,10 @@ class Infilling:
         return tuple(cell for cell in order if self.known[cell] == MASKED)
 
     def check(self, grid: tuple[int, int], codes: int) -> None:
-        """Raise SettingError where it does not fit the grid or a vocabulary of `codes` codes."""
+        """Raise SettingError where the infilling does not fit the grid or the model's codes.
+
+        `codes` is the number of codes in the model's vocabulary.
+        """
         if len(self.known) != grid[0] * grid[1] or max(self.known) >= codes:
             raise SettingError(
                 f"What is known does not fit {grid[0]} x {grid[1]} cells of {codes} codes."
@@ -115,8 +118,9 @@ def spread_order(grid: tuple[int, int]) -> tuple[int, ...]:
 def _van_der_corput(count: int, base: int, cells: int) -> np.ndarray:
     """Return which of `cells` equal parts of [0, 1) each van der Corput point lies in.
 
-    The point of a number mirrors its digits at the radix point. The computation uses integers,
-    because rounding could move a point on a border, such as k / 9 in base 3, to either side.
+    The point of a number n has the digits of n in `base`, mirrored at the radix point. The
+    computation uses integers, because rounding could move a point on a border, such as k / 9 in
+    base 3, to either side.
     """
     rest, mirrored, scale = np.arange(1, count + 1), np.zeros(count, np.int64), 1
     while rest.any():

@@ -1,7 +1,7 @@
 """Triton kernels of a pass and of the rules, for a CUDA device.
 
-Each kernel does in one launch what PyTorch does in several. Every function names the one that it
-replaces, which is its oracle in the tests and when a model is loaded
+Each kernel does in one launch what PyTorch does in several. Every function's docstring names the
+PyTorch function that it replaces. The tests compare the two, and so does the loading of a model
 (`engine.numerics.distributions`, `engine.models.fused_body`). Only this module imports Triton.
 """
 
@@ -54,7 +54,7 @@ def _rotate(
     length, heads, kv_heads, row_stride, head_stride,
     DIM: tl.constexpr, HALF: tl.constexpr, HEADS: tl.constexpr,
 ):  # fmt: skip
-    """Process some heads of one row of the window: queries, then keys, then unchanged values."""
+    """Process some heads of one window row: rotate queries and keys, copy values."""
     row = tl.program_id(0)
     batch, t, groups = row // length, row % length, heads // kv_heads
     head, i = tl.program_id(1) * HEADS + tl.arange(0, HEADS)[:, None], tl.arange(0, HALF)[None, :]
@@ -92,7 +92,8 @@ def rotate(
 ) -> Tensor:
     """Rotate queries and keys of qkv [R, T, H + 2 Hk, d], and write keys and values to the cache.
 
-    Returns queries [R, Hk, G T, d]: the G heads that share a key are rows of one.
+    Returns the rotated queries [R, Hk, G T, d]: the G heads that share a key become G T rows of one
+    head.
 
     Args:
         qkv: queries, keys and values.
@@ -121,10 +122,10 @@ def _attend(
     DIM: tl.constexpr, MASKED: tl.constexpr, PARTS: tl.constexpr,
     M: tl.constexpr, D: tl.constexpr, S: tl.constexpr,
 ):  # fmt: skip
-    """Process M queries of one of the keys' heads over a part of the keys, block by block.
+    """Attend with M queries of one key head to a part of the keys, block by block.
 
-    Without PARTS it writes the output. With PARTS it writes the part's largest score, the sum of
-    its exponentials, and the values weighted by them.
+    Without PARTS the kernel writes the output. With PARTS it writes the part's largest score, the
+    sum of the scores' exponentials, and the values weighted by these exponentials.
     """
     head, part = tl.program_id(0), tl.program_id(1)
     row, m, i = head // kv_heads, tl.program_id(2) * M + tl.arange(0, M), tl.arange(0, D)
@@ -167,7 +168,7 @@ def _attend(
 
 @triton.jit
 def _output(head, m, count, length, kv_heads):
-    """Return which of the outputs [R T, H] belongs to query m of a keys' head."""
+    """Return the index, among the outputs [R T, H], of query m of a key head."""
     row, groups = head // kv_heads, count // length
     own = (head % kv_heads) * groups + m // length
     return (row * length + m % length) * (kv_heads * groups) + own
@@ -178,7 +179,7 @@ def _mix(
     sums, tops, weights, out, count, length, kv_heads, parts,
     DIM: tl.constexpr, D: tl.constexpr, P: tl.constexpr,
 ):  # fmt: skip
-    """Combine the parts of one query, at its head and row of the window."""
+    """Combine the results of all parts of the keys for one query."""
     head, m = tl.program_id(0), tl.program_id(1)
     part, i = tl.arange(0, P), tl.arange(0, D)
     there = part < parts
@@ -198,8 +199,8 @@ def attention(
 ) -> Tensor:
     """Return F.scaled_dot_product_attention over a cache, as rows [R T, H d].
 
-    Where heads and queries make too few programs for the device, each program reads a part of the
-    keys.
+    If heads and queries alone give the device too few programs, the keys are split into parts, and
+    each program reads one part.
 
     Args:
         queries: [R, Hk, G T, d].
@@ -238,9 +239,10 @@ def attention(
 
 
 def _stages(keys: Tensor, wide: int) -> int:
-    """Return how many blocks a program reads ahead.
+    """Return how many blocks of keys and values a program reads ahead.
 
-    A multiprocessor's shared memory must have room for them, and for one more to compute with.
+    A multiprocessor's shared memory must have room for these blocks, and for one more to compute
+    with.
     """
     if not keys.is_cuda:  # in Triton's interpreter
         return _STAGES
@@ -259,7 +261,7 @@ def _gated(gate_up, out, width, BLOCK: tl.constexpr):
 
 
 def gated(gate_up: Tensor) -> Tensor:
-    """Return silu(gate) * up of [rows, 2 F], gate first."""
+    """Return silu(gate) * up for rows [rows, 2 F] that hold gate, then up."""
     rows, width = len(gate_up), gate_up.shape[1] // 2
     out = gate_up.new_empty(rows, width)
     _gated[(rows, triton.cdiv(width, 1024))](gate_up, out, width, BLOCK=1024)
@@ -275,7 +277,10 @@ def _warps(block: int) -> int:
 
 @triton.jit(do_not_specialize=["top_k"])
 def _probs(logits, p, codes, temperature, top_k, BLOCK: tl.constexpr):
-    """Find the k-th largest logit two bits at a time, among integers in the order of floats."""
+    """Turn a row of logits into probabilities, of the `top_k` largest alone unless it is 0.
+
+    The k-th largest logit is found two bits at a time, among integers that sort as the floats do.
+    """
     row, i = tl.program_id(0).to(tl.int64), tl.arange(0, BLOCK)
     x = tl.load(logits + row * codes + i, mask=i < codes, other=float("-inf")).to(tl.float32)
     x = x / temperature
@@ -348,7 +353,7 @@ def _ranks_around(
     p, tokens, keys, codes, below, above,
     BITS: tl.constexpr, NO_RANK: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Go from the token outwards, rank by rank."""
+    """Write the rank keys around a token, from the token outwards."""
     row, i = tl.program_id(0).to(tl.int64), tl.arange(0, BLOCK)
     inside = i < codes
     bits = tl.load(p + row * codes + i, mask=inside, other=0.0).to(tl.int32, bitcast=True)
@@ -369,7 +374,7 @@ def _ranks_around(
 def _likeliest(
     p, shares, tokens, codes, count, BITS: tl.constexpr, NO_RANK: tl.constexpr, BLOCK: tl.constexpr
 ):
-    """Find tokens one by one, each the largest rank below the one before."""
+    """Find the likeliest tokens one by one, each as the largest rank below the previous token's."""
     row, i = tl.program_id(0).to(tl.int64), tl.arange(0, BLOCK)
     bits = tl.load(p + row * codes + i, mask=i < codes, other=0.0).to(tl.int32, bitcast=True)
     # The sign is dropped, so that NaN is the largest.
@@ -411,7 +416,7 @@ class Rules:
 
     @staticmethod
     def probs(logits: Tensor, temperature: float, top_k: int) -> Tensor:
-        """Return `logits_to_probs` of [L, V] without top-p and forced positions, float32.
+        """Return `logits_to_probs` of logits [L, V] without top-p and forced positions, float32.
 
         `top_k` 0 keeps all tokens.
         """
@@ -426,7 +431,7 @@ class Rules:
 
     @staticmethod
     def sample(p: Tensor, u: Tensor) -> Tensor:
-        """Return `sample` of [..., V] at u [...]."""
+        """Return `sample` of p [..., V] at u [...]."""
         codes = p.shape[-1]
         tokens = torch.empty(u.shape, dtype=torch.long, device=p.device)
         size = min(_SIZE, triton.next_power_of_2(codes))
@@ -439,12 +444,12 @@ class Rules:
 
     @staticmethod
     def residual(p: Tensor, q: Tensor) -> Tensor:
-        """Return `residual` of [..., V]."""
+        """Return `residual` of p and q [..., V]."""
         return _each_row(p, q)
 
     @staticmethod
     def normalise(p: Tensor) -> Tensor:
-        """Return `normalise` of [..., V]."""
+        """Return `normalise` of p [..., V]."""
         return _each_row(p, None)
 
     @staticmethod
@@ -460,7 +465,7 @@ class Rules:
 
     @staticmethod
     def likeliest(p: Tensor, count: int) -> tuple[Tensor, Tensor]:
-        """Return `likeliest` of p [H, V]; of equal probabilities the last."""
+        """Return `likeliest` of p [H, V]; among equal probabilities the last token comes first."""
         (rows, codes), block = p.shape, triton.next_power_of_2(p.shape[1])
         shares = p.new_empty(rows, count)
         tokens = torch.empty(rows, count, dtype=torch.long, device=p.device)
@@ -472,7 +477,7 @@ class Rules:
 
     @staticmethod
     def in_turn(p: Tensor, q: Tensor, tokens: Tensor, exists: Tensor) -> tuple[Tensor, Tensor]:
-        """Return `in_turn` of p [V], q [K, V], tokens [K] and bool [K]."""
+        """Return `in_turn` of p [V], q [K, V], tokens [K] and exists [K] (bool)."""
         count, codes = q.shape
         masses, out = p.new_empty(count), torch.empty_like(p)
         block = triton.next_power_of_2(codes)

@@ -21,8 +21,8 @@ def whole(grid: tuple[int, int], forced: Sequence[int]) -> Plan:
 def below(plan: Plan, infilling: Infilling) -> Plan:
     """Return the rest of a whole plan from the first masked cell on; everything before it is known.
 
-    Positions count from 0, and so does the noise that they key: the seed that drew the known part
-    draws a rest of its own.
+    Positions count from 0 again, and so do the keys of the noise. The seed that drew the known part
+    therefore draws a different rest.
     """
     k = plan.cells.index(infilling.known.index(MASKED))
     ids = [
@@ -42,7 +42,7 @@ def below(plan: Plan, infilling: Infilling) -> Plan:
 def anywhere(grid: tuple[int, int], infilling: Infilling) -> Plan:
     """Return the plan of the masked cells in the infilling's order, after the known cells.
 
-    The known cells are in raster order. The model's slots must be the cells.
+    The known cells are in raster order. The model's slots must be the grid's cells.
     """
     cells = infilling.cells(grid)
     known = tuple((cell, code) for cell, code in enumerate(infilling.known) if code != MASKED)
@@ -54,7 +54,7 @@ def rolling(plan: Plan) -> Plan:
     """Return a whole plan whose rows advance independently.
 
     Positions stay in raster order, but the order in which they are committed is not known in
-    advance. Raises SettingError where the picture is not made of rows.
+    advance. Raises SettingError for an infilling's plan.
     """
     if plan.infilling:
         raise SettingError("What is filled in has no rows to draw at once.")

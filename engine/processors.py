@@ -10,7 +10,7 @@ CGROUP = Path("/sys/fs/cgroup")
 
 
 def processors(cgroup: Path = CGROUP) -> int:
-    """Return the number of processors that scheduler and container allow, rounded up."""
+    """Return the number of processors that the scheduler and the container allow, rounded up."""
     try:
         count = len(os.sched_getaffinity(0))
     except AttributeError:  # Linux alone has it

@@ -1,4 +1,4 @@
-"""Settings: frozen dataclasses that cannot hold a bad value, and that describe their own fields.
+"""Settings: frozen dataclasses that check their values and describe their own fields.
 
 A field is a `knob` with its range or its choices and one line of help, for a page or a command
 line. Numbers out of range, wrong types and unknown choices raise `SettingError`.
@@ -20,8 +20,8 @@ class SettingError(ValueError):
 class Knob:
     """The allowed values of one setting.
 
-    Numbers lie between `low` and `high`, both included; texts are one of `choices`. `needs` is
-    another setting and its value, without which this setting has no effect.
+    Numbers lie between `low` and `high`, both included; texts are one of `choices`. `needs` names
+    another setting and the value that it must have for this setting to take effect.
     """
 
     help: str
@@ -49,8 +49,8 @@ def knob(
 class Withdrawn:
     """A setting of older traces that races no longer have.
 
-    `values` are those that it could have, the default first. `instead` is a clause that says what
-    to do now.
+    `values` are the values that the setting could have, the default first. `instead` is a clause
+    that says what to do now.
     """
 
     values: tuple[bool | str, ...]
@@ -120,7 +120,10 @@ def _short_repr(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Sampling(Settings):
-    """How logits become a distribution, for every lane of a race; top-k 0 and top-p 1 are off."""
+    """How logits become a distribution, for every lane of a race.
+
+    top-k 0 turns top-k off, and top-p 1 turns top-p off.
+    """
 
     guidance: float = knob(
         2.0,
@@ -149,7 +152,7 @@ class Sampling(Settings):
     )
 
     def check(self, length: int) -> None:
-        """Raise SettingError where it does not fit a picture of `length` sequence positions."""
+        """Raise SettingError where a value does not fit a picture of `length` positions."""
         if self.guided_tokens > length:
             raise SettingError(
                 f"Sampling: guided_tokens is a whole number from 0 to {length}, the tokens of a"

@@ -1,4 +1,4 @@
-"""The output of all commands, and the files that they are asked to write."""
+"""The output of all commands, and a check of the files that commands are asked to write."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TextIO
 
 
 def say(text: str, stream: TextIO | None = None, end: str = "\n") -> bool:
-    """Print at once, to stdout by default, and escape what the stream's encoding lacks.
+    """Print and flush a text, to stdout by default; escape what the stream's encoding lacks.
 
     Returns False where nobody reads the stream any more, as with `| head`; later output is dropped.
     """
@@ -31,10 +31,10 @@ def say(text: str, stream: TextIO | None = None, end: str = "\n") -> bool:
 
 
 def writable(name: str) -> Path:
-    """Return the file of that name, as the `type` of an option.
+    """Return the path of a file that can be written, for use as the `type` of an option.
 
-    Opens it for writing, and leaves it as it was: what cannot be written is said before what takes
-    minutes. Raises ArgumentTypeError.
+    The file is opened for writing and left unchanged, so that an error comes before minutes of
+    work. Raises ArgumentTypeError.
     """
     file = Path(name)
     try:

@@ -2,7 +2,8 @@
 
 Target and draft take the same path in float32: guidance (which the model mixes in), temperature,
 top-k, top-p, softmax. At a forced position the distribution is one-hot on index 0. The window loop
-puts the forced id in its place when it feeds or records the token, so that no rule treats it apart.
+replaces index 0 by the forced id when it feeds or records the token. So no rule treats forced
+positions apart.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ _SUPPORTS_AT_ONCE = 64  # positions
 def logits_to_probs(logits: Tensor, sampling: Sampling, forced: Tensor | None) -> Tensor:
     """Turn logits [L, V] into distributions [L, V].
 
-    `forced` (bool [L]) marks forced positions; None if there are none. The result is float32, or
-    float64 for logits in float64. Top-k keeps ties, so its support can exceed k.
+    `forced` (bool [L]) marks forced positions; None if no position is forced. The result is
+    float32, or float64 for logits in float64. Top-k keeps ties, so more than k tokens may have a
+    probability.
     """
     p = _unforced(logits, sampling)
     if forced is None:
@@ -100,8 +102,7 @@ def sample(p: Tensor, u: Tensor) -> Tensor:
 def _invert(cumulative: Tensor, target: Tensor) -> Tensor:
     """Return the index of the first cumulative sum above the target [..., 1].
 
-    Where rounding puts the target at the total or beyond, it is the last index that adds to the
-    sum.
+    If rounding puts the target at the total or beyond, return the last index that adds to the sum.
     """
     below_total = cumulative[..., -1:] * (1 - 2**-52)
     index = torch.searchsorted(cumulative, target.minimum(below_total), right=True)
@@ -109,9 +110,9 @@ def _invert(cumulative: Tensor, target: Tensor) -> Tensor:
 
 
 def residual(p: Tensor, q: Tensor) -> Tensor:
-    """Return R(p, q) = norm(max(p - q, 0)), not normalised, because `sample` does not need that.
+    """Return max(p - q, 0), which is R(p, q) before normalisation; `sample` needs no more.
 
-    Where rounding leaves nothing it is p itself.
+    Where rounding leaves nothing, return p itself.
     """
     if kernels := _kernels(p):
         return kernels.residual(p, q)
@@ -120,11 +121,11 @@ def residual(p: Tensor, q: Tensor) -> Tensor:
 
 
 def in_turn(p: Tensor, q: Tensor, tokens: Tensor, exists: Tensor) -> tuple[Tensor, Tensor]:
-    """Take distributions q [K, V] from p [V] one after the other: R(p, q), normalised.
+    """Subtract distributions q [K, V] from p [V] one after another: p becomes R(p, q), normalised.
 
-    p stays the same where that leaves nothing, or where no candidate `exists` (bool [K]). Returns
-    the probability of each of `tokens` [K] before its own q is taken, and what is left in the end
-    [V].
+    p stays the same if the subtraction leaves nothing, or if candidate k does not exist (`exists`,
+    bool [K]). Returns the probability of each token [K] before its own q is subtracted, and the p
+    that is left in the end [V].
     """
     if kernels := _kernels(p):
         return kernels.in_turn(p, q, tokens, exists)
@@ -140,7 +141,7 @@ def in_turn(p: Tensor, q: Tensor, tokens: Tensor, exists: Tensor) -> tuple[Tenso
 def likeliest(p: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """Return the largest probabilities [H, count] of p [H, V] in order, and their tokens.
 
-    Of equal probabilities any may come first.
+    Tokens of equal probability may come in any order.
     """
     if kernels := _kernels(p):
         return kernels.likeliest(p, count)
@@ -149,10 +150,10 @@ def likeliest(p: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 
 def ranks_around(p: Tensor, tokens: Tensor, below: int, above: int) -> Tensor:
-    """Return the rank keys around those of tokens [H] in p [H, V], as [H, below + above].
+    """Return the rank keys around each token [H] in p [H, V], as [H, below + above].
 
-    They are `below` keys of lower ranks, the token's own, then higher ones. A rank below the first
-    is -NO_RANK, one above the last NO_RANK.
+    A row has `below` keys of lower ranks, then the token's own key, then keys of higher ranks.
+    Before the first rank the key is -NO_RANK, after the last rank NO_RANK.
     """
     if kernels := _kernels(p):
         return kernels.ranks_around(p, tokens, below, above)
@@ -179,7 +180,7 @@ def normalise(p: Tensor) -> Tensor:
 
 
 def exact(p: Tensor) -> Tensor:
-    """Return distributions [..., V] in float64 that sum to 1 there, as when they are sampled."""
+    """Return distributions [..., V] normalised in float64, as they are when sampled."""
     wide = p.double()
     return wide / wide.sum(-1, keepdim=True)
 
@@ -198,9 +199,9 @@ def gather(p: Tensor, tokens: Tensor) -> Tensor:
 class Support:
     """Distributions of N positions on the host, without the tokens of probability 0.
 
-    It has the tokens that have a probability, and that probability, both [N, k]. A position with
-    fewer than k such tokens has other tokens with 0. The distributions of a large picture take a
-    gigabyte with all tokens, and a tenth of it with top-k.
+    `tokens` and `shares` [N, k] are the tokens that have a probability, and these probabilities. A
+    position with fewer than k such tokens is padded with tokens of probability 0. The distributions
+    of a large picture take a gigabyte with all tokens, and a tenth of that with top-k.
     """
 
     tokens: Tensor
@@ -222,7 +223,7 @@ class Support:
         return cls(joined([p.tokens for p in parts]), joined([p.shares for p in parts]))
 
     def rows(self, positions: Tensor, p: Tensor) -> Tensor:
-        """Return the distributions at positions [n], with the shape and dtype of p [n, V]."""
+        """Return the distributions at positions [n], with the shape and device of p [n, V]."""
         here = positions.cpu()
         tokens, shares = self.tokens[here].long().to(p.device), self.shares[here].to(p.device)
         return torch.zeros_like(p, dtype=shares.dtype).scatter_add_(-1, tokens, shares)
@@ -231,7 +232,7 @@ class Support:
 class Sampled:
     """Distributions of successive positions, kept as Supports.
 
-    They are compressed many positions at a time; fewer cost about the same.
+    They are compressed many positions at a time; compressing fewer would cost about the same.
     """
 
     def __init__(self) -> None:
@@ -241,7 +242,7 @@ class Sampled:
     def add(self, q: Tensor) -> None:
         """Add the distributions of the next positions, q [n, V].
 
-        They are copied, because a captured step overwrites them.
+        They are copied, because a captured step overwrites q.
         """
         self._new.append(q.clone())
         if sum(map(len, self._new)) >= _SUPPORTS_AT_ONCE:
@@ -285,7 +286,7 @@ class RuleKernels(Protocol):
 def rule_kernels(device: torch.device) -> RuleKernels | None:
     """Return a device's kernels if they give PyTorch's distributions, else None.
 
-    A CPU has none. Where a kernel raises or differs, a warning says so.
+    A CPU has no kernels. If a kernel raises or its result differs, a warning says so.
     """
     if device.type != "cuda":
         return None

@@ -30,10 +30,10 @@ _T = (
 
 
 def student(freedom: int) -> float:
-    """Return the two-sided 95% point of Student's t, to 1e-4.
+    """Return the two-sided 95% quantile of Student's t with `freedom` degrees of freedom, to 1e-4.
 
-    It comes from a table, and beyond the table from the expansion in the normal's point (Abramowitz
-    & Stegun 26.7.5).
+    Few degrees of freedom are in a table. Beyond the table, the quantile is an expansion in the
+    normal distribution's quantile (Abramowitz & Stegun 26.7.5).
     """
     if freedom <= len(_T):
         return _T[freedom - 1]
@@ -47,7 +47,7 @@ def student(freedom: int) -> float:
 
 
 def mean(values: Sequence[float]) -> dict[str, float]:
-    """Return the mean and the half-width of its interval; a single value has no half-width."""
+    """Return the mean and the half-width of its 95% interval; a single value has no half-width."""
     n, estimate = len(values), {"mean": round(statistics.fmean(values), 4)}
     if n > 1:
         spread = student(n - 1) * statistics.stdev(values) / math.sqrt(n)
@@ -62,7 +62,10 @@ def mean_text(estimate: Mapping[str, float]) -> str:
 
 
 def wilson(right: np.ndarray, trials: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return both ends of the score interval of each share right / trials, NaN for NaN."""
+    """Return the lower and the upper ends of the score intervals of the shares right / trials.
+
+    The ends are NaN where the share is NaN.
+    """
     share, z2 = right / trials, NORMAL**2
     middle = (share + z2 / (2 * trials)) / (1 + z2 / trials)
     half = NORMAL / (1 + z2 / trials) * np.sqrt(share * (1 - share) / trials + z2 / (4 * trials**2))

@@ -24,13 +24,13 @@ class Purpose(IntEnum):
     FRESH = 2  # initial tokens
     DRAFT = 3  # a drafter's samples
     CANDIDATE = 4  # further candidates of a tree
-    COUPLING = 5  # what keeps or redraws a draft behind the committed positions
+    COUPLING = 5  # keeping or redrawing a draft after the committed positions
 
 
 def philox(counter: Tensor, key: tuple[int, int]) -> Tensor:
     """Turn counters, int64 [4, ...], into random words of the same shape.
 
-    Each entry is below 2**32, and so are both numbers of the key.
+    Each entry of the counters, and each number of the key, is below 2**32.
     """
     c0, c1, c2, c3 = counter
     k0, k1 = key
@@ -46,8 +46,8 @@ def philox(counter: Tensor, key: tuple[int, int]) -> Tensor:
 class Noise:
     """The random numbers of one image.
 
-    `stride` is the largest number of positions that a reader goes through from a multiple of it;
-    nothing is computed further ahead.
+    A reader goes through at most `stride` positions, from a multiple of `stride` on. Gumbel noise
+    is computed in blocks that fit these positions, so that hardly any is computed beyond them.
     """
 
     def __init__(self, seed: int, device: torch.device, stride: int = _BLOCK) -> None:
@@ -59,9 +59,9 @@ class Noise:
         self._seed, self._branches = seed, dict[int, Noise]()
 
     def branch(self, number: int) -> Noise:
-        """Return the same numbers for another reader.
+        """Return a Noise with the same numbers, for another reader.
 
-        Numbers are computed ahead for one reader that goes from position to position.
+        A Noise computes numbers ahead for one reader, which goes from position to position.
         """
         if number not in self._branches:
             self._branches[number] = Noise(self._seed, self.device, self._stride)
@@ -83,7 +83,7 @@ class Noise:
         return table[at, offset : offset + rows]
 
     def _table(self, purpose: Purpose, start: int, rows: int, draw: int, count: int) -> Tensor:
-        """Return the numbers of `uniform` from draw `draw` on [_DRAWS, rows, count]."""
+        """Return the numbers of `uniform` for the draws from `draw` on, [_DRAWS, rows, count]."""
         words = self._words(
             purpose,
             torch.arange(start, start + rows, device=self.device),

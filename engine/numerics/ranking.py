@@ -22,5 +22,5 @@ def rank_keys(values: Tensor) -> Tensor:
 
 
 def ranked_index(keys: Tensor) -> Tensor:
-    """Return the index in each key."""
+    """Return the index that each of the `rank_keys` contains."""
     return keys & ((1 << BITS) - 1)
