@@ -68,9 +68,9 @@ class StepClock:
         self._waited = len(self._laps)
 
     def seconds(self) -> Seconds:
-        """Return the seconds of each part since the last call, up to the last wait.
+        """Return the seconds of each part in the laps before the last wait.
 
-        Laps after that wait are returned by the next call.
+        Every lap is returned once: the next call returns the laps after that wait.
         """
         spent: dict[str, float] = {}
         for part, begin, end in self._laps[: self._waited]:

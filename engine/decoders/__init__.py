@@ -1,7 +1,7 @@
 """The decoders, one file each.
 
-A new decoder is a file and its place in `DECODERS`. Its lanes, badge, settings, traces and
-exactness tests follow from that.
+A new decoder needs a file and a place in `_LANES`. Its lanes, badge, settings, traces and exactness
+tests follow from these.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def decoder_of(name: str) -> type[Decoder]:
 
 
 def badge_of(name: str) -> Badge:
-    """Return the badge of a built-in decoder, or what the verdict on another decoder says."""
+    """Return a built-in decoder's badge, or the badge that another decoder's verdict gives it."""
     if name in BUILT_IN:
         return BUILT_IN[name].badge
     verdict = VERDICTS.get(name)
@@ -71,8 +71,8 @@ def lane_badge(name: str, dtype: str) -> Badge:
     """Return the badge of a lane whose model computed in `dtype`.
 
     In half precision a pass over a window and a pass over one token differ in their last bits. A
-    draw near the edge between two tokens can then fall on the other one, so only vanilla AR's own
-    lane is certain to draw its image.
+    draw near the edge between two tokens can then give the other token. So only vanilla AR's own
+    lane is certain to draw vanilla AR's image.
     """
     badge = badge_of(name)
     rounds = badge is Badge.IDENTICAL and name != "ar" and dtype in HALF
@@ -82,7 +82,7 @@ def lane_badge(name: str, dtype: str) -> Badge:
 def is_claim(name: str, shift: float | None) -> bool:
     """Return whether a recorded shift of 0 is only the claim of a decoder's author.
 
-    A decoder from outside whose badge says that it is lossless records 0 (`WindowDecoder.shift`),
-    whatever it commits.
+    If the author of a decoder from outside gives it a lossless badge, it records a shift of 0
+    (`WindowDecoder.shift`), whatever it commits.
     """
     return shift == 0 and name not in BUILT_IN and not badge_of(name).lossless

@@ -32,9 +32,9 @@ class VanillaAR(WindowDecoder):
 
 
 def commit_first(state: DecodeState, p: Tensor, tokens: Tensor) -> Verification:
-    """Commit the first of `tokens`, each a sample of its row of p [rows, V].
+    """Commit the first of `tokens` [rows], which are samples of the rows of p [rows, V].
 
-    No draft was tested at their positions. The other tokens become drafts.
+    No draft was tested. The tokens after the first become drafts.
     """
     status = torch.where(state.offsets(len(p)) == 0, int(Status.FRESH), int(Status.REFINED))
     unknown = torch.full_like(p[:, 0], torch.nan)

@@ -50,17 +50,16 @@ class ASSD(WindowDecoder):
 
     A draft pass asks for all k positions in parallel, given the committed tokens alone. A
     verification pass reads the chain of these drafts and accepts each with probability min(1, p /
-    q); it resamples the first rejected one from R(p, q) (Alg. 1; the paper has p and q the other
-    way round).
+    q). The first rejected draft is resampled from R(p, q) (Alg. 1, where p and q are swapped).
 
     The first draft is a sample of the model's own p, so the draft pass commits it (Lemma 1), and
-    the verification starts from it as root. A last lone position therefore needs no verification.
+    the verification starts from it as root. If only one position is left, it needs no verification.
     Each pass commits at least one token, so there are never more passes than tokens (Theorem 1). A
-    pass that accepts all drafts commits no bonus token, because the next draft pass will. The
-    exception is a chain that ends right before the last position: its last row samples that
+    pass that accepts all drafts commits no bonus token, because the next draft pass samples that
+    position. The exception is a chain cut short by the image's end: its last row samples the last
     position.
 
-    `n-gram` drafts (Alg. 2) need no pass, and each verification may end in a bonus token.
+    `n-gram` drafts (Alg. 2) need no draft pass, and each verification may end in a bonus token.
     """
 
     name, title = "assd", "ASSD"

@@ -27,14 +27,14 @@ class Badge(Enum):
     """A decoder's promise about its picture, compared with vanilla AR's."""
 
     IDENTICAL = "identical image"
-    ROUNDED = "identical but for rounding"  # an identical image's in half precision
+    ROUNDED = "identical but for rounding"  # in place of IDENTICAL in half precision
     SAME_DISTRIBUTION = "same distribution"
     CHANGED_DISTRIBUTION = "changed distribution"
-    NOT_JUDGED = "not judged"  # nothing that is proved here, whatever its author says
+    NOT_JUDGED = "not judged"  # no promise is proved here, whatever the decoder's author says
 
     @property
     def lossless(self) -> bool:
-        """True if it promises vanilla AR's distribution."""
+        """True if the badge promises vanilla AR's distribution."""
         return self in (Badge.IDENTICAL, Badge.ROUNDED, Badge.SAME_DISTRIBUTION)
 
 
@@ -44,7 +44,7 @@ class NoSettings(AnySettings):
 
 
 class Decoder(ABC):
-    """One way to decode an image; `engine.decoders.DECODERS` lists them all."""
+    """One way to decode an image; `engine.decoders.DECODERS` lists all decoders."""
 
     name: ClassVar[str]  # on the command line and in a trace
     title: ClassVar[str]  # on the page
@@ -52,10 +52,10 @@ class Decoder(ABC):
     paper: ClassVar[str]  # where it was published
     badge: ClassVar[Badge]
     default: ClassVar[bool] = True  # whether it races when no lanes are named
-    infills: ClassVar[bool] = False  # whether it races on infillings alone, asking for any cell
-    whole_only: ClassVar[bool] = False  # whether it draws whole pictures alone, whose rows it needs
+    infills: ClassVar[bool] = False  # whether it asks for any cell, and so races on infillings only
+    whole_only: ClassVar[bool] = False  # whether it needs the rows of a whole picture
     Settings: ClassVar[type[AnySettings]] = NoSettings
-    presets: ClassVar[Mapping[str, AnySettings]] = {}  # settings to choose from, by their title
+    presets: ClassVar[Mapping[str, AnySettings]] = {}  # settings to choose from, by title
 
     def __init__(
         self,
@@ -69,13 +69,13 @@ class Decoder(ABC):
         Args:
             model: the model.
             settings: the decoder's settings; its defaults if None.
-            sampling: how logits become probabilities; the model's own if None.
-            plan: the order of the tokens; the whole picture's if None.
+            sampling: how logits become probabilities; the model's default if None.
+            plan: the order of the tokens; if None, the model's order for a whole picture.
 
         Raises:
             TypeError: the settings belong to another decoder.
-            SettingError: the decoder fills in pictures and the plan is a whole picture's, or it
-                needs a model that can fill in cells and this one predicts only the next token.
+            SettingError: the decoder only fills in pictures and the plan has no infilling, or
+                `check_fills` raises it.
         """
         self.model, self.plan = model, plan or model.plan
         self.settings = settings if settings is not None else self.Settings()
@@ -91,11 +91,14 @@ class Decoder(ABC):
         self._prepare()
 
     def _prepare(self) -> None:  # noqa: B027  (most have nothing to compute)
-        """Compute what follows from model, settings, sampling and plan, once they are known."""
+        """Compute what the decoder derives from its model, settings, sampling and plan."""
 
     @classmethod
     def check_fills(cls, fills: Fills, title: str) -> None:
-        """Raise SettingError where the decoder asks for any cell and the model cannot fill in."""
+        """Check that the model can draw tokens in any order, if the decoder asks for that.
+
+        `title` is the model's name in the message. Raises SettingError.
+        """
         if cls.infills and fills is Fills.BELOW:
             raise SettingError(
                 f"{cls.title} asks for tokens out of order: {title} can only draw a picture on,"
@@ -104,17 +107,17 @@ class Decoder(ABC):
 
     @property
     def captured(self) -> bool:
-        """True if its steps are launched as CUDA graphs."""
+        """True if the decoder's steps are launched as CUDA graphs."""
         return False
 
     @abstractmethod
     def steps(
         self, prompt: str, seed: int, stopped: Callable[[], bool] = never
     ) -> Generator[Step, None, None]:
-        """Decode one image step by step; closing the iterator releases its slot.
+        """Decode one image step by step; closing the iterator releases the lane's slot.
 
-        The last step of some decoders waits for passes that no step shows: an audit. `stopped()` is
-        called between those passes and ends the audit if it returns True.
+        Some decoders audit the picture before they yield the last step. `stopped()` is called
+        between the audit's passes and ends the audit if it returns True.
         """
 
     @torch.inference_mode()

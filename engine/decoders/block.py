@@ -17,17 +17,17 @@ from engine.numerics.distributions import gather, residual
 def verify_block(state: DecodeState, window: Window, p: Tensor) -> Verification:
     """Accept drafts up to the last one that passes its own test (Alg. 2).
 
-    Drafts before that one are accepted even if they failed their own test. With a_0 = 1, a_i =
-    min(1, a_{i-1} p_i(x_i) / q_i(x_i)) and S_i = sum_v max(a_i p_{i+1}(v) - q_{i+1}(v), 0), draft i
-    passes with probability h_i = S_i / (S_i + 1 - a_i), and the last draft with a_i. After t
-    accepted drafts the next token is a sample of R(a_t p_{t+1}, q_{t+1}), or the bonus. No lossless
-    rule accepts more drafts in expectation (Theorem 2).
+    Drafts before that one are accepted even if they failed their own test. Let a_0 = 1, a_i =
+    min(1, a_{i-1} p_i(x_i) / q_i(x_i)) and S_i = sum_v max(a_i p_{i+1}(v) - q_{i+1}(v), 0). Draft i
+    passes with probability h_i = S_i / (S_i + 1 - a_i); for the last draft, h_i = a_i. After t
+    accepted drafts the next token is a sample of R(a_t p_{t+1}, q_{t+1}), or the bonus token if no
+    draft is left. No lossless rule accepts more drafts in expectation (Theorem 2).
 
-    The rule is exact where the drafts of a pass are independent of one another and depend on
-    earlier passes through their q alone, as redrawn drafts do. It is not exact where drafts are
-    kept from pass to pass.
+    The rule is exact if the drafts of a pass are independent of one another and depend on earlier
+    passes through their q alone. Redrawn drafts are so. Drafts that are kept from pass to pass are
+    not, and the rule is not exact for them.
 
-    `p` is [R, V]. The acceptance that is recorded for a draft is its h.
+    `p` is [R, V]. The acceptance probability recorded for draft i is h_i.
     """
     rows, drafts, q = len(p), window.drafts, window.q
     ratio = gather(p, drafts).double() / gather(q, drafts).double()

@@ -1,7 +1,7 @@
-"""Turns verifications into the numbers that are recorded, on the device.
+"""Turns verifications, on the device, into the numbers that the step table records.
 
-Collecting several steps together takes hardly longer than one, because most of the time goes into
-launching operations. StepRecorder decides how many are collected together.
+Collecting several steps together takes hardly longer than collecting one, because most of the time
+goes into launching operations. StepRecorder decides how many steps are collected together.
 
 Shapes: N steps; R rows of all steps together, step by step; V codes.
 """
@@ -32,7 +32,7 @@ Numbers = TypeVar("Numbers")
 
 
 class Rule(Protocol):
-    """The methods of a decoder that recording calls; `WindowDecoder` documents them."""
+    """The methods of a decoder that `collect` calls; `WindowDecoder` documents them."""
 
     def shift(self, p: Tensor, q: Tensor, i: Tensor) -> Tensor: ...
 
@@ -41,7 +41,7 @@ class Rule(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """The part of a step that is recorded later."""
+    """The part of a step from which `collect` computes the record, perhaps later."""
 
     window: Window
     verification: Verification
@@ -54,14 +54,15 @@ class Observation:
     def of(window: Window, verification: Verification) -> Observation:
         """Return the observation of a step.
 
-        It holds values only, and keeps nothing alive that the rule walked through.
+        `diagnostics` is called here, so that the observation does not keep the rule's objects
+        alive.
         """
         details = verification.diagnostics()
         return Observation(window, replace(verification, diagnostics=Diagnostics), details)
 
     @property
     def bytes(self) -> int:
-        """Memory of its tensors, in bytes."""
+        """Memory of the observation's tensors, in bytes."""
         held = [
             getattr(part, each.name)
             for part in (self.window, self.verification, self.details)
@@ -75,25 +76,28 @@ class Observation:
 class Found(NamedTuple, Generic[Numbers]):
     """The numbers recorded for some steps: first tensors on the device, then arrays on the host."""
 
-    kept: Numbers  # bool [R]: as many of a step's first rows are recorded
+    kept: Numbers  # bool [R]; a step records its first rows, as many as are true in it
     position: Numbers  # [R]
     whole: Numbers  # draft or -1, token, status [R, 3]
     shares: Numbers  # [R, SHARES]
     top: Numbers  # the likeliest tokens of p and of q [R, 2, TOP]
-    top_shares: Numbers  # and their shares, 0 where there are none
+    top_shares: Numbers  # the probabilities of `top`, 0 for missing tokens [R, 2, TOP]
     replaced: Numbers  # bool [N], whether the last committed token replaced a rejected draft
-    support: Numbers  # and if so tokens of that test [N, SUPPORT or fewer]
-    support_shares: Numbers  # and their p and q [N, 2, SUPPORT or fewer]
-    group_counts: Numbers  # as Groups, of a rule that has them [R], else [0]
+    support: Numbers  # if `replaced`, tokens of that draft's test [N, SUPPORT or fewer]
+    support_shares: Numbers  # p and q of `support` [N, 2, SUPPORT or fewer]
+    group_counts: Numbers  # as in Groups [R]; [0] for a rule without groups
     group_masses: Numbers
     group_tokens: Numbers
-    candidates: Numbers  # as Candidates [R, K] and [R, K, 4]
+    candidates: Numbers  # as in Candidates: tokens [R, K] and tests [R, K, 4]
     tests: Numbers
 
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A Found on the device as bytes, for one copy, with the layout of its parts."""
+    """A Found on the device, packed into one tensor of bytes so that one copy moves it.
+
+    `layout` has the shape and dtype of each part.
+    """
 
     flat: Tensor
     layout: Found[tuple[torch.Size, str]]
@@ -106,11 +110,11 @@ class Packed:
 
     @property
     def bytes(self) -> int:
-        """Memory that it holds, in bytes."""
+        """Memory of the packed tensor, in bytes."""
         return self.flat.nbytes
 
     def to_host(self) -> Packed:
-        """Begin its copy to the host; it may be read after the next wait."""
+        """Begin the copy to the host; the result may be read after the next wait."""
         return replace(self, flat=to_host(self.flat))
 
     def read(self) -> Found[np.ndarray]:
@@ -127,8 +131,8 @@ def collect(
 ) -> Found[Tensor]:
     """Return the numbers to record for steps of one lane.
 
-    `starts` [N] are the frontiers before the steps. With static shapes there is one step, and all
-    its rows are computed; otherwise only the rows that are recorded.
+    `starts` [N] has the frontier before each step. With static shapes N is 1, and shifts, groups
+    and supports are computed for every row; otherwise only for the rows that record them.
     """
     verifications = [each.verification for each in observations]
     details = [each.details for each in observations]
@@ -138,7 +142,7 @@ def collect(
         return _cat([getattr(verification, name) for verification in verifications])
 
     def each_row(numbers: Sequence[Tensor]) -> Tensor:
-        """Repeat a number of each step [0-dim] for each of its rows."""
+        """Repeat each step's number (0-dim) for every row of that step."""
         return _cat([number.expand(size) for number, size in zip(numbers, sizes, strict=True)])
 
     counts, p = [verification.count for verification in verifications], joined("p")
@@ -204,7 +208,7 @@ def collect(
 
 
 def _shift(rule: Rule, p: Tensor, q: Tensor, i: Tensor, chosen: slice | Tensor) -> Tensor:
-    """Return the shift of each draft's test [R]; 0 where it is not computed."""
+    """Return the shift of each draft's test [R]; 0 for rows that are not chosen."""
     parts = zip(*(torch.split(values[chosen], TESTS_AT_ONCE) for values in (p, q, i)), strict=True)
     return _spread(_cat([rule.shift(*test) for test in parts]).to(p.dtype), chosen, len(q))
 
@@ -220,7 +224,7 @@ def _groups(
 ) -> Groups:
     """Return the group of each row's draft.
 
-    A row without a group has a count of 0. A rule without groups has no rows.
+    A row without a group has a count of 0. If the rule has no groups, the result has no rows.
     """
     parts = [detail.groups or (None, None, None) for detail in details]
     counts, masses, tokens = (_given(part, sizes) for part in zip(*parts, strict=True))
@@ -235,7 +239,7 @@ def _groups(
 
 
 def _candidates(p: Tensor, details: Sequence[Diagnostics], sizes: Sequence[int]) -> Candidates:
-    """Return the candidates of each row, as wide as the widest; none where no step has any."""
+    """Return the candidates of each row, padded to the widest; width 0 if no step has any."""
     pairs = [detail.candidates or (None, None) for detail in details]
     tokens, tests = zip(*pairs, strict=True)
     candidate_tokens, numbers = _given(tokens, sizes), _given(tests, sizes)
@@ -247,10 +251,10 @@ def _candidates(p: Tensor, details: Sequence[Diagnostics], sizes: Sequence[int])
 def _support(
     p: Tensor, q: Tensor | None, drafts: Tensor, at: Tensor, chosen: slice | Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Return the tokens that hold most of p and q, and their probabilities.
+    """Return the tokens that hold most of p and q in the rows `at` [N], and their p and q.
 
-    Returns the tokens in the rows `at` [N], the draft among them, as [N, up to SUPPORT], and their
-    p and q as [N, 2, up to SUPPORT]. Rows that are not chosen are zeros.
+    The tokens [N, up to SUPPORT] include the draft. Their p and q are [N, 2, up to SUPPORT]. Rows
+    that are not chosen are zeros.
     """
     if q is None:
         return drafts.new_zeros(len(at), 0), p.new_zeros(len(at), 2, 0)
@@ -262,7 +266,7 @@ def _support(
 
 
 def _spread(part: Tensor, chosen: slice | Tensor, size: int) -> Tensor:
-    """Place the numbers of the chosen rows among all `size` rows; the others are 0."""
+    """Place the numbers of the chosen rows among all `size` rows; other rows are 0."""
     if isinstance(chosen, slice):
         return part
     whole = part.new_zeros(size, *part.shape[1:])
@@ -278,9 +282,10 @@ def _drafts(observation: Observation) -> Tensor:
 
 
 def _given(parts: Sequence[Tensor | None], sizes: Sequence[int]) -> Tensor | None:
-    """Join what each step has for its rows, as wide as the widest; None where no step has anything.
+    """Join the steps' tensors row by row, padded to the widest; None if no step has a tensor.
 
-    A missing token is -1 and a missing number 0.
+    A step without a tensor gets `size` rows of padding. A missing token is -1 and a missing number
+    0.
     """
     some = [part for part in parts if part is not None and len(part)]
     if not some:
@@ -307,5 +312,5 @@ def _cat(parts: Sequence[Tensor]) -> Tensor:
 
 
 def _first(sizes: Sequence[int]) -> Tensor | int:
-    """Return the index of each step's first row; with one step it needs no copy from the host."""
+    """Return the index of each step's first row; for one step an int, which needs no copy."""
     return 0 if len(sizes) == 1 else torch.from_numpy(np.cumsum([0, *sizes[:-1]]))

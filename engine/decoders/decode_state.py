@@ -34,7 +34,7 @@ class DecodeState:
     """One image while it is decoded: the model's context, the frontier, the drafts, the noise.
 
     `frontier` and `step` are on the host. Decoders use `n` (the frontier), `room` and `count`,
-    which are on the device, so that none of their operations depends on a number of the host.
+    which are on the device, so that no operation of a decoder depends on a number on the host.
     """
 
     in_order = True  # whether a step's positions follow one another
@@ -57,7 +57,7 @@ class DecodeState:
             raise
 
     def _allocate(self, seed: int, device: torch.device) -> None:
-        """Allocate the tensors that a step works on, in the slot's places."""
+        """Allocate the tensors that a step works on, in the lane's slot."""
         self.noise = Noise(seed, device)
         self.step = 0
         self.frontier = 0
@@ -83,9 +83,10 @@ class DecodeState:
 
     @property
     def draft_limit(self) -> int:
-        """The largest number of drafts in a window: those before the image's end.
+        """The largest number of drafts in a window: the positions left, less the last one.
 
-        With static shapes the window keeps its width, and drafts after the end are never accepted.
+        With static shapes the limit is constant, and drafts after the image's end are never
+        accepted.
         """
         return host_count(self.model, self.plan.length - self.frontier - 1, MAX_ROWS)
 
@@ -94,7 +95,7 @@ class DecodeState:
         return self._offsets[:count]
 
     def positions(self, count: int) -> Tensor:
-        """Return the next `count` positions from the frontier, clamped to the image's last one."""
+        """Return the next `count` positions from the frontier, clamped to the last position."""
         return (self._offsets[:count] + self.n).clamp_max(self.plan.length - 1)
 
     def uniform(self, purpose: Purpose, rows: int, count: int) -> Tensor:
@@ -111,7 +112,7 @@ class DecodeState:
         return self._drawn(Purpose.NOISE, rows, self.model.vocab_size)
 
     def _drawn(self, purpose: Purpose, rows: int, count: int) -> Tensor:
-        """Return this step's numbers; with static shapes their address stays the same."""
+        """Return this step's random numbers; with static shapes their address stays the same."""
         if not self.slot.keeps:
             return self._draw(purpose, rows, count)
         key = purpose, rows, count
@@ -125,11 +126,11 @@ class DecodeState:
         return self.noise.uniform(purpose, self.frontier, rows, self.step, count)
 
     def fixed(self, name: str, values: Tensor) -> Tensor:
-        """Return the values; with static shapes, copied to the same address in every step."""
+        """Return the values; with static shapes, a copy whose address is the same in every step."""
         return self.slot.place(name, values)
 
     def laid_out(self, window: Window) -> Rows:
-        """Return the rows of a window's pass."""
+        """Return the rows of the pass that verifies a window."""
         if window.rows is not None:
             return window.rows
         if window.nodes is None or window.depths is None:
@@ -140,7 +141,7 @@ class DecodeState:
         return Rows(self.ids(torch.cat([self.root, tokens]), targets - 1), targets)
 
     def forced(self, positions: Tensor) -> Tensor | None:
-        """Return where the layout forces a token (bool), or None where it never does."""
+        """Return which positions are forced (bool), or None if the layout forces no token."""
         if not self.plan.has_forced:
             return None
         return self.forced_ids[positions.clamp_max(self.plan.length - 1)] >= 0
@@ -148,7 +149,7 @@ class DecodeState:
     def ids(self, tokens: Tensor, positions: Tensor) -> Tensor:
         """Return the model's ids of tokens at positions; forced positions have their forced id.
 
-        Position -1 is that of the first root.
+        Position -1 belongs to the first window's root.
         """
         if not self.plan.has_forced:
             return tokens
@@ -158,8 +159,8 @@ class DecodeState:
     def drafts_left(self, count: int) -> tuple[Tensor, Tensor, Tensor]:
         """Return the first `count` drafts that the last step left, as a window's rows.
 
-        Returns the drafts [count + 1], their q, and which of them exist (bool). Where none exists,
-        and in the last row, q is 0 and the token means nothing.
+        Returns the drafts [count + 1], their q, and which of them exist (bool). If a draft does not
+        exist, and in the last row, q is 0 and the token means nothing.
         """
         rows = self._offsets[: count + 1] + self.count
         last = len(self.drafts) - 1
@@ -169,7 +170,7 @@ class DecodeState:
         return self.drafts[rows], self.q[rows] * there[:, None], there
 
     def commit_order(self) -> Tensor:
-        """Return the positions of a whole picture in the order of their commitment [length]."""
+        """Return a whole picture's positions in the order in which they were committed."""
         return torch.arange(self.plan.length, device=self.n.device)
 
     def nothing_drafted(self) -> tuple[Tensor, Tensor]:
@@ -201,8 +202,8 @@ class DecodeState:
     def committed_rows(self, outcome: list[int]) -> list[int]:
         """Return the window row that leads to each position that a turn commits.
 
-        Raises ContractError where the turn commits no position, or more positions than the picture
-        has.
+        `outcome` is `Turn.outcome` on the host. Raises ContractError where the turn commits no
+        position, or more positions than the picture has.
         """
         count, *path = outcome
         n, remaining_positions = self.frontier, self.plan.length - self.frontier
@@ -234,7 +235,7 @@ class DecodeState:
         self._advance(count)
 
     def _advance(self, count: int) -> None:
-        """Go on to the next step."""
+        """Go on to the next step, after one that committed `count` positions."""
         self.frontier += count
         self.step += 1
         self.count.fill_(count)

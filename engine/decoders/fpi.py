@@ -20,7 +20,8 @@ class FixedPoint(JacobiWindowDecoder):
 
     G is keyed by (seed, position). A row that is computed on a final prefix gives AR's own token,
     so in exact arithmetic the image is identical, token for token. A draft survives a change from q
-    to p with probability at least (1 - TV) / (1 + TV); with fresh noise it would be sum q p.
+    to p with probability at least (1 - TV) / (1 + TV). With fresh noise the probability would be
+    sum_v q(v) p(v).
     """
 
     name, title = "fpi", "Fixed point"

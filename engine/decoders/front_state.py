@@ -22,7 +22,8 @@ class Pace(NamedTuple):
     """How fast the rows of a picture advance.
 
     A row begins once the row above has `lag` tokens; the second row begins once the first has
-    `first`. Each row has a window of `width` rows, and at most `most` rows advance at once.
+    `first`. Each row of the picture has a window of `width` rows. At most `most` rows of the
+    picture advance at once.
     """
 
     lag: int
@@ -34,8 +35,10 @@ class Pace(NamedTuple):
 class _Laid(NamedTuple):
     """The layout of a pass.
 
-    It holds the fronts; their table as NumPy arrays, as one tensor and as host tensors; the window
-    row of each front's root; the position that each row asks for; and which rows may commit it.
+    The table of `fronts` is held as NumPy arrays (`numbers`), as one tensor (`flat`), and as views
+    of that tensor (`table`). `roots` has the window row of each front's root, and `targets` the
+    position that each window row asks for. `there` has the window rows that are neither closing nor
+    padding.
     """
 
     fronts: tuple[Front, ...]
@@ -50,8 +53,8 @@ class _Laid(NamedTuple):
 class FrontState(DecodeState):
     """The state of a decode in which each row of the grid has a window.
 
-    Positions are in raster order, and `tokens` at uncommitted positions mean nothing. `counts` is
-    the number of tokens in each row, and `table` is what the next pass reads.
+    Positions are in raster order, and `tokens` at uncommitted positions mean nothing. `counts` has
+    the number of committed tokens in each grid row, and `table` the layout of the next pass.
     """
 
     in_order = False
@@ -85,13 +88,13 @@ class FrontState(DecodeState):
 
     @property
     def numbers(self) -> FrontTable[np.ndarray]:
-        """`table` as the host knows it."""
+        """`table` as NumPy arrays on the host."""
         return self._pass.numbers
 
     def _draw(self, purpose: Purpose, rows: int, count: int) -> Tensor:
-        """Return the numbers of each row's position.
+        """Return random numbers for the position of each window row.
 
-        Each row of the grid has a reader of its own, because the rows advance separately.
+        Each row of the grid has its own branch of the noise, because the rows advance separately.
         """
         stride, parts = self.plan.stride, list[Tensor]()
         sizes = np.bincount(self.numbers.front).tolist()
@@ -110,7 +113,7 @@ class FrontState(DecodeState):
         return torch.tensor(self._committed, device=self.n.device)
 
     def _after(self, path: Sequence[int]) -> tuple[int, ...]:
-        """Return each row's number of tokens once these window rows are committed."""
+        """Return each grid row's number of tokens once the window rows on `path` are committed."""
         return _counts(
             self.counts, tuple(self._pass.targets[row] for row in path), self.plan.stride
         )
@@ -123,8 +126,7 @@ class FrontState(DecodeState):
     def kept(self, path: Sequence[int]) -> list[int]:
         """Return the window rows that stay in the cache.
 
-        These are the rows after which a token was committed, without borrowed roots, and the row of
-        a closing front.
+        These are the rows on the path, except borrowed roots, and the rows of closing fronts.
         """
         roots = list(zip(self._pass.roots, self.fronts, strict=False))
         borrowed = {row for row, front in roots if front.borrows}
@@ -165,7 +167,10 @@ def _laid(
     *,
     static: bool,
 ) -> _Laid:
-    """Return the layout of the next pass, given how many tokens each row has."""
+    """Return the layout of the next pass, given the number of tokens in each grid row.
+
+    `read` is as in `fronts`, `draft_rows` as in `table_of`.
+    """
     pass_fronts = fronts(
         counts,
         read,
@@ -193,7 +198,7 @@ def _counts(before: tuple[int, ...], positions: tuple[int, ...], stride: int) ->
 
 
 def _views(flat: Tensor, numbers: FrontTable[np.ndarray]) -> FrontTable[Tensor]:
-    """Return the table as views of `flat`, which holds its columns one after another."""
+    """Return the table as views of `flat`, which holds the table's columns one after another."""
     parts = list(torch.split(flat, [part.size for part in numbers]))
     at = FrontTable._fields.index("at")
     parts[at] = parts[at].view(numbers.at.shape)

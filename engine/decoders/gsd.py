@@ -1,6 +1,6 @@
 """Grouped speculative decoding (So et al., ICCV 2025, arXiv 2508.07747).
 
-GSD is SJD that accepts a token by the probability of its group.
+GSD is SJD, except that it accepts a draft by the probability of the draft's group.
 """
 
 from __future__ import annotations
@@ -63,15 +63,16 @@ class GSD(JacobiWindowDecoder):
     without tokens that are too far from x in the codebook (d) or in probability (delta). On
     rejection GSD resamples as SJD does (Alg. 3 and 5).
 
-    The distribution changes, because groups are centred on the draft and are no partition as in
-    Theorem 1. Equal probabilities are sorted by id, and rank(x) is the rank of x itself. A draft
-    with p(x) = 0 is never accepted. By the letter of Alg. 3 it might be, since at top-k's border
-    its group may hold tokens with p > 0.
+    The distribution changes, because groups are centred on the draft and do not form the partition
+    of Theorem 1. Equal probabilities are sorted by id, and rank(x) is the rank of x itself. A draft
+    with p(x) = 0 is never accepted. By the letter of Alg. 3 it might be: at top-k's border, its
+    group may hold tokens with p > 0.
 
-    The paper leaves the direction of sorting open; its released code sorts ascending. In that code
-    G is always 14, with ranks x - 7 to x + 6. A group that would begin before the first rank falls
-    back to SJD's rule. Equal probabilities keep the order of an unstable sort. In a group with an
-    id over 10,000 d is ignored, because the code's table of embeddings ends there.
+    The paper leaves the direction of sorting open; the released code sorts ascending. The code
+    differs from the rule here in four ways. G is always 14, with the ranks from rank(x) - 7 to
+    rank(x) + 6. If a group would begin before the first rank, SJD's rule applies. Equal
+    probabilities keep the order of an unstable sort. In a group with an id over 10,000 the code
+    ignores d, because its table of embeddings ends there.
     """
 
     name, title = "gsd", "GSD"
@@ -112,7 +113,7 @@ class GSD(JacobiWindowDecoder):
 
 
 def spread_of(codebook: Tensor) -> Tensor:
-    """Return the squared distance that counts as 1: twice that of an average pair of codes."""
+    """Return the squared distance that counts as 1: twice the mean over pairs of codes."""
     return 4 * codebook.var(0, correction=0).sum()
 
 
@@ -152,8 +153,8 @@ def group_acceptances(
 ) -> Tensor:
     """Return `group_acceptance` of every token as a draft, [H, V] float64.
 
-    One sort replaces a search for each token. p holds at most `most` tokens, and the acceptance of
-    the others is 0.
+    One sort replaces a search for each token. A row of p gives at most `most` tokens a probability,
+    and all other tokens have an acceptance of 0.
     """
     V, half = p.shape[-1], _half(p.shape[-1], settings)
     count = min(V, most + half)  # with the neighbours of the least likely ones
@@ -177,14 +178,14 @@ def group_acceptances(
 
 
 def _half(codes: int, settings: GSDSettings) -> int:
-    """Return how many ranks below the draft's a group reaches."""
+    """Return how many ranks a group reaches below its draft's rank."""
     return min(settings.G // 2, codes)
 
 
 def _close(gap: Tensor, apart: Tensor, spread: Tensor, settings: GSDSettings) -> Tensor:
     """Return whether tokens are near enough to the draft (bool).
 
-    `gap` are the differences of their probabilities, `apart` their squared distances in the
-    codebook.
+    `gap` has the differences between their probability and the draft's, `apart` their squared
+    distances from the draft in the codebook.
     """
     return (gap <= settings.delta) & (apart / spread <= settings.d)

@@ -20,9 +20,9 @@ from engine.numerics.randomness import Purpose
 class Jacobi(JacobiWindowDecoder):
     """Draws a fresh y_i ~ p_i at every position in each iteration.
 
-    It commits the leading drafts that equal y, and one more token; all of them are fresh samples of
-    the exact distribution. The rest become the next drafts. Two independent samples of a flat
-    distribution hardly ever agree, so this is barely faster than vanilla AR.
+    The decoder commits the leading drafts that equal y, and the y after them; all are fresh samples
+    of the exact distribution. The remaining y become the next drafts. Two independent samples of a
+    flat distribution hardly ever agree, so Jacobi is barely faster than vanilla AR.
     """
 
     name, title, default = "jacobi", "Jacobi", False
@@ -40,9 +40,10 @@ class Jacobi(JacobiWindowDecoder):
 def commit_agreeing(
     state: DecodeState, window: Window, p: Tensor, y: Tensor, acceptance: Tensor
 ) -> Verification:
-    """Commit y up to and including the first position where draft and y [R] differ.
+    """Commit y [R] up to and including the first position where draft and y differ.
 
-    Up to there every row of p was computed on a final prefix. The remaining y are the next drafts.
+    Up to that position every row of p was computed on a final prefix. The remaining y are the next
+    drafts. `acceptance` [R] is only recorded.
     """
     room = state.room.clamp_max(len(p) - 1)
     first = count_leading(window.drafts == y, room)

@@ -51,10 +51,9 @@ def init_knob(needs: tuple[str, str] | None = None) -> Any:
 
 
 def fresh_knob(default: str) -> Any:
-    """Return the knob for the distribution that new drafts are stored with.
+    """Return the knob for the q of new drafts.
 
-    SJD's and GSD's code use a one-hot distribution, SJD-PAC's a uniform one, which more drafts
-    pass.
+    SJD's and GSD's code use a one-hot q, SJD-PAC's code a uniform q, with which more drafts pass.
     """
     return knob(
         default,
@@ -67,7 +66,7 @@ def fresh_knob(default: str) -> Any:
 class JacobiWindowSettings(Settings):
     """Settings of a Jacobi window.
 
-    All of SJD's published test scripts have L = 16; they use `random` for Lumina-mGPT.
+    All of SJD's published test scripts have L = 16; those for Lumina-mGPT use `random`.
     """
 
     window: int = window_knob(16)
@@ -122,10 +121,10 @@ def fill_up(
 ) -> tuple[Tensor, Tensor]:
     """Fill up a window's drafts [R] and, in place, their q [R, V].
 
-    q is 0 where no draft is `there`. The rows that `has_draft` marks get a `new` token. Its q is
-    one-hot or, where `fresh` says so and no token is forced, uniform. Either keeps a lossless rule
-    lossless: a token drawn uniformly is a sample of the uniform distribution, and any token is a
-    sample of its own one-hot distribution.
+    `there` marks the rows that have a draft already; in the others q is 0. Such a row gets its
+    `new` token if `has_draft` marks it. The new token's q is one-hot or, where `fresh` says so and
+    no token is forced, uniform. Either keeps a lossless rule lossless: a token drawn uniformly is a
+    sample of the uniform distribution, and any token is a sample of its own one-hot distribution.
     """
     drafts = torch.where(there, drafts, torch.where(has_draft, new, 0))
     certain = has_draft & ~there
@@ -141,11 +140,12 @@ def fill_up(
 def initial_tokens(state: DecodeState, drafts: Tensor, there: Tensor, scheme: str) -> Tensor:
     """Return an initial token for each of the next positions [R].
 
-    `fill_up` uses those at positions where no draft is `there`, which come after the kept drafts.
-    The horizontal schemes take the left neighbour; in a run of new tokens that is the last known
-    token for all of them. The vertical schemes take the token above, or the nearest known one above
-    that. Positions without such a neighbour are random. `repeat` copies the token, and `sample`
-    draws from the newest p of the neighbour's position.
+    `fill_up` uses only the tokens at positions where no draft is `there`; these follow the kept
+    drafts. The horizontal schemes take the left neighbour; all tokens in a run of new tokens take
+    the last known token before the run. The vertical schemes take the token above or, if that is
+    unknown, the nearest known token further up. Positions without such a neighbour are random.
+    `repeat` copies the neighbour's token, and `sample` draws from the newest p of the neighbour's
+    position.
     """
     positions = state.positions(len(drafts))
     u = state.uniform(Purpose.FRESH, len(drafts), 1)[:, 0]

@@ -44,12 +44,12 @@ PAPER_K, PAPER_CODES = 1000, 16384  # the k of its main results (Table 3), Llama
 class LanternSettings(JacobiWindowSettings):
     """LANTERN's settings.
 
-    k = 0 is the paper's share of the model's codes: k = 1000 of LlamaGen's 16,384 (Sec. 4.2.1),
-    which is 62 of 1,024 and 125 of 2,048. delta = 0.1 is one of its settings at temperature 1
-    (Table 3). Its drafter proposes a tree of 60 tokens (App. C; 58 in the released code) with depth
-    5 and width 10. The defaults here are the fastest by seconds on a laptop, where the likely
-    tokens of a flat distribution are accepted less often than a sampled chain. LANTERN++ bounds the
-    added mass by (lambda - 1) p(x) instead.
+    k = 0 stands for the paper's share of the codes: 1000 of LlamaGen's 16,384 (Sec. 4.2.1), so 62
+    of 1,024 and 125 of 2,048. delta = 0.1 is one of the paper's settings at temperature 1 (Table
+    3). The paper's drafter proposes a tree of 60 tokens (App. C; 58 in the released code) with
+    depth 5 and width 10. The defaults here take the fewest seconds on a laptop: where a
+    distribution is flat, a tree's likeliest tokens are accepted less often than a sampled chain.
+    LANTERN++ bounds the added mass by (lambda - 1) p(x) instead.
     """
 
     window: int = window_knob(16, needs=("drafter", "jacobi"))
@@ -135,10 +135,10 @@ class Lantern(JacobiWindowDecoder):
     A moved to x (Sec. 3.2, 3.3 and App. B, Alg. 1; the paper calls the target q and the drafter p).
     delta = 0 is lossless.
 
-    This is the paper's rule. The released code differs in two ways. Its k nearest codes leave x
-    out, so that k + 1 count. After a rejection it moves no mass to x: it zeroes x and, if A is not
-    empty, all k + 1 nearest codes, either in the target (its trees of 60 tokens) or in the draft's
-    q (its static trees).
+    This is the paper's rule. The released code differs in two ways. Its k nearest codes do not
+    include x, so k + 1 codes count. After a rejection it moves no mass to x. Instead it zeroes x
+    and, if A is not empty, all k + 1 nearest codes: in the target for its trees of 60 tokens, in
+    the draft's q for its static trees.
     """
 
     name, title = "lantern", "LANTERN"
@@ -150,7 +150,7 @@ class Lantern(JacobiWindowDecoder):
 
     @property
     def eagle(self) -> Drafter | None:
-        """The EAGLE network that drafts; None where the model's own Jacobi guesses are drafts."""
+        """The EAGLE network that drafts; None if the model's own Jacobi guesses are the drafts."""
         if self.plan.infilling:
             return None  # it was trained on whole pictures
         return self.model.drafter if self.settings.drafter == "eagle" else None
@@ -182,7 +182,7 @@ class Lantern(JacobiWindowDecoder):
         return self._chain(state, eagle, logits, depth)
 
     def _chain(self, state: DecodeState, eagle: Drafter, logits: Tensor, depth: int) -> Window:
-        """Return a chain of the drafter's tokens; `logits` [V] are those of the first one."""
+        """Return a chain of the drafter's tokens; `logits` [V] are for the first token."""
         tokens, q = list[Tensor](), list[Tensor]()
         positions = torch.split(state.positions(depth), 1)
         uniforms = state.uniform(Purpose.DRAFT, depth, 1)
@@ -196,7 +196,7 @@ class Lantern(JacobiWindowDecoder):
         return Window(torch.cat([*tokens, tokens[-1]]), torch.cat([*q, torch.zeros_like(q[-1])]))
 
     def _tree(self, state: DecodeState, eagle: Drafter, logits: Tensor, depth: int) -> Window:
-        """Return a tree of the drafter's tokens; `logits` [V] are those of its first level."""
+        """Return a tree of the drafter's tokens; `logits` [V] are for the tree's first level."""
         positions = torch.split(state.positions(depth), 1)
 
         def expand(level: int, tokens: Tensor, parents: Tensor) -> Tensor:
@@ -230,12 +230,12 @@ class Lantern(JacobiWindowDecoder):
         return verification
 
     def committed(self, p: Tensor, q: Tensor, i: Tensor) -> Tensor:
-        """Return what the test of a chain's draft commits.
+        """Return the distribution that the test of a chain's draft commits.
 
-        A tree's node tries several drafts; see `TreeWalk.shift`. A draft with q(x) <= p(x) is
-        accepted. Where x is rejected, p'(x) is below q(x), so the replacement is drawn from max(p -
-        q, 0) on the tokens outside A. The sum runs over all x at once: a token gets the weights of
-        those x whose A does not contain it.
+        For a tree, whose nodes try several drafts, see `TreeWalk.shift`. A draft with q(x) <= p(x)
+        is accepted. If x can be rejected, p(x) with the mass of A is below q(x), so the replacement
+        is drawn from max(p - q, 0) on the tokens outside A. All x are summed at once: a token's
+        weight is the sum of the weights of those x whose A does not contain the token.
         """
         wide, draft = exact(p), exact(q)
         excess, total = (wide - draft).clamp_min(0), p.sum(-1, dtype=torch.float64)
@@ -243,10 +243,11 @@ class Lantern(JacobiWindowDecoder):
         weights, remaining = torch.zeros_like(total), excess.sum(-1)
 
         def lacking(row: Tensor, x: Tensor, near: Tensor) -> tuple[Tensor, Tensor]:
-            """Return by how much drafts x [N] fall short of q(x) [N], and their neighbours in A.
+            """Return how far each draft x [N] falls short of q(x), and which neighbours are in A.
 
-            `row` is the row of each draft. The neighbours are bool [N, k - 1] over the entries
-            `near` of p.
+            The shortfall is q(x) less the mass of x and A. `row` [N] is the row of p for each
+            draft. `near` [N, k - 1] indexes the neighbours in the flat p. Which of them are in A is
+            bool [N, k - 1].
             """
             masses = p.take(near)
             within = within_bound(masses, neighbourhood_bound(p[row, x], self.settings))
@@ -313,7 +314,7 @@ def neighbourhood_acceptance(
 ) -> Tensor:
     """Return the acceptance probabilities [H] of drafts x [H] under p and q [H, V].
 
-    `nearest` [H, k - 1] is as in `ImageModel.neighbours`.
+    `nearest` [H, k - 1] has each draft's nearest codes, as `engine.models.neighbours` gives them.
     """
     _, added = neighbourhood(p, x, nearest, settings)
     return acceptance_probability(gather(p, x) + added, gather(q, x))
@@ -324,23 +325,24 @@ def neighbourhood(
 ) -> tuple[Tensor, Tensor]:
     """Return each draft's neighbourhood A within the settings' bound.
 
-    Returns its members (bool [H, V]) and their mass [H].
+    Returns the members of A (bool [H, V]) and their mass under p [H].
     """
     mass = gather(p, x)
     return bounded_neighbourhood(p, nearest, neighbourhood_bound(mass, settings))
 
 
 def neighbourhood_bound(mass: Tensor, settings: LanternSettings) -> Tensor:
-    """Return how much mass drafts with p(x) = `mass` may add."""
+    """Return how much mass the neighbours of a draft with p(x) = `mass` may add."""
     if settings.bound == "delta":
         return torch.full_like(mass, settings.delta)
     return (settings.lam - 1) * mass
 
 
 def bounded_neighbourhood(p: Tensor, nearest: Tensor, bound: Tensor) -> tuple[Tensor, Tensor]:
-    """Return members (bool [H, V]) and their mass [H], for `nearest` [H, k - 1] and `bound` [H].
+    """Return the members of each neighbourhood (bool [H, V]) and their mass under p [H].
 
-    The first code that would take the mass over the bound ends the neighbourhood.
+    `nearest` [H, k - 1] has the codes, nearest first, and `bound` [H] the largest mass. A
+    neighbourhood ends before the first code that would take its mass over the bound.
     """
     masses = p.gather(-1, nearest)
     within = within_bound(masses, bound)
@@ -351,6 +353,6 @@ def bounded_neighbourhood(p: Tensor, nearest: Tensor, bound: Tensor) -> tuple[Te
 def within_bound(masses: Tensor, bound: Tensor) -> Tensor:
     """Return which neighbours with `masses` [.., k - 1], nearest first, are in the neighbourhood.
 
-    Rounding is forgiven, except that a bound [..] of 0 stays 0.
+    Their sum may exceed `bound` [..] by a rounding error, except that a bound of 0 stays 0.
     """
     return masses.cumsum(-1) <= bound[..., None] * (1 + 1e-6)

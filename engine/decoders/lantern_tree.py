@@ -3,8 +3,8 @@
 Sources: Li et al., EMNLP 2024, arXiv 2406.16858; Jang et al., ICLR 2025, App. B, Alg. 1, which
 verifies a chain.
 
-The host knows the tree and walks it. It waits for the device once to draft the tree and once a
-level to verify it, so that not every node has to be tried.
+The tree's shape is known on the host, which walks the tree. The host waits for the device once to
+draft the tree and once a level to verify it, so only children of the path's nodes are tried.
 
 Shapes: N nodes of a tree, at most K children of a node, V codes.
 """
@@ -34,18 +34,18 @@ def draft_tree(
     width: int,
     count: int,
 ) -> Window:
-    """Return a window with a tree of drafts, and no path of its own.
+    """Return a window that has a tree of drafts as nodes, and empty `drafts`.
 
-    In each round the `width` likeliest nodes of the last depth get their `width` likeliest tokens
-    as children. In the end the likeliest `count` nodes stay. The likelihood of a node is the
-    product of the drafter's probabilities on its path (EAGLE-2, Sec. 4).
+    In each round the `width` likeliest nodes of the deepest level get their `width` likeliest
+    tokens as children. In the end only the likeliest `count` nodes stay. The likelihood of a node
+    is the product of the drafter's probabilities on its path (EAGLE-2, Sec. 4).
 
     Args:
         first: the drafter's distribution after the root [1, V].
-        expand: `expand(depth, tokens, parents)` returns the distributions [width, V] after tokens
-            at a depth; `parents` is as in `Drafter.expand`.
+        expand: `expand(depth, tokens, parents)` returns the distributions [width, V] after `tokens`
+            at level `depth`; `parents` is as in `Drafter.expand`.
         depth: number of levels below the root.
-        width: number of nodes that are expanded in a round, and of children of each.
+        width: number of nodes expanded in a round, and number of children that each of them gets.
         count: largest number of nodes.
     """
     width = min(width, first.shape[-1])
@@ -82,7 +82,7 @@ def draft_tree(
 
 
 def children_of(parents: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
-    """Return the rows below each row, in order."""
+    """Return the rows of each row's children, in order."""
     below: list[list[int]] = [[] for _ in parents]
     for row, parent in enumerate(parents[1:], 1):
         below[parent].append(row)
@@ -95,10 +95,11 @@ class Level:
 
     Attributes:
         tokens: the children's tokens [K].
-        targets: what the rejections before each child leave of the node's p [K, V].
-        mass: mass of each child and its neighbourhood under its target [K].
-        left: what the rejection of all children leaves [V].
-        u: the uniform numbers [K].
+        targets: target distribution of each child: the node's p after the rejections of earlier
+            children [K, V].
+        mass: mass of each child with its neighbourhood, under the child's target [K].
+        left: the node's p after the rejection of all children [V].
+        u: uniform number of each child's test [K].
         tried: how many children were tried.
         child: index of the child with which the path goes on.
     """
@@ -113,18 +114,19 @@ class Level:
 
     @property
     def acceptance(self) -> Tensor:
-        """Probability that each child is accepted if those before it were rejected [K]."""
+        """Probability that each child is accepted if all earlier children were rejected [K]."""
         return self.mass.clamp_max(1)
 
 
 class TreeWalk:
     """Verification of a tree, from the root down.
 
-    A node's children are tried in order against what is left of its p; a draft is certain, q(x) =
-    1. Child x is accepted with the probability of x and its neighbourhood, and the first accepted
-    child is the next node. A rejection leaves R(p', q), which is p without x and its neighbourhood.
-    If no child is accepted, a sample of what is left ends the step; after a leaf it is a sample of
-    p. After the end the walk goes on through first children, only to record them.
+    A node's children are tried in order against the remainder of the node's p; a draft is certain,
+    q(x) = 1. Child x is accepted with the probability of x and its neighbourhood, and the first
+    accepted child is the next node. A rejection leaves R(p', q), which is the remainder without x
+    and its neighbourhood. If no child is accepted, a sample of the remainder ends the step; after a
+    leaf it is a sample of p. After the end the walk goes on through first children, only to record
+    them.
     """
 
     def __init__(
@@ -133,7 +135,7 @@ class TreeWalk:
         """Begin at the root.
 
         Args:
-            nodes: tokens in order of depth, the drafter's likeliest sibling first [N].
+            nodes: the nodes' tokens in order of depth, the drafter's likeliest sibling first [N].
             parents: parent of each row; the root is row 0 [1 + N].
             p: the model's distributions after each row [1 + N, V].
             neighbourhood: returns the members of a draft's neighbourhood and their mass.
@@ -145,7 +147,7 @@ class TreeWalk:
         self.levels: list[Level] = []
 
     def descend(self, u: Tensor) -> None:
-        """Go down one level, if there is one; u [K]."""
+        """Go down one level, if there is one; `u` [K] are the numbers of the children's tests."""
         row = self.path[-1]
         below = self.children[row]
         if not below:
@@ -170,7 +172,10 @@ class TreeWalk:
         self.accepted += self.alive
 
     def rejected(self, p: Tensor, x: Tensor, members: Tensor) -> Tensor:
-        """Return what the rejection of draft x [1] leaves of p [1, V], not normalised."""
+        """Return what is left of p [1, V] after draft x [1] is rejected, not normalised.
+
+        `members` is x's neighbourhood (bool [1, V]).
+        """
         return p.masked_fill(members, 0).scatter(-1, x[:, None], 0)
 
     def left(self) -> Tensor:
@@ -179,7 +184,10 @@ class TreeWalk:
         return self.levels[end].left if end < len(self.levels) else self.p[self.path[end]]
 
     def finish(self, u: Tensor) -> Verification:
-        """Return the verification, after all levels; u [levels + 1] samples the last token."""
+        """Return the verification, once all levels are walked.
+
+        A number of `u` [levels + 1] samples the last token.
+        """
         rows, end = torch.tensor(self.path, device=self.p.device), self.accepted
         i = torch.arange(len(rows), device=rows.device)
         drafts, p = _and_end(self.nodes[rows[1:] - 1], -1), self.p[rows]
@@ -204,9 +212,9 @@ class TreeWalk:
         )
 
     def diagnostics(self, groups: Callable[[Tensor, Tensor, Tensor], Groups]) -> Diagnostics:
-        """Return the candidates tried at each level, and the groups of the drafts that are shown.
+        """Return the candidates tried at each level, and the groups of the path's drafts.
 
-        `groups(p, q, drafts)` computes the groups; p is what earlier rejections left.
+        `groups(p, q, drafts)` computes the groups; its p is the remainder after earlier rejections.
         """
         tokens, tests = list[Tensor](), list[Tensor]()
         most = max(len(level.u) for level in self.levels)
@@ -223,11 +231,11 @@ class TreeWalk:
         return Diagnostics(candidates, _and_end(q), _and_end(self.shift()), shown)
 
     def shift(self) -> Tensor:
-        """Return TV(p', p) of the nodes of the path, [levels] in float64.
+        """Return TV(p', p) at the nodes of the path, [levels] in float64.
 
-        Given the drafts x_1, x_2, .. of a node and their acceptance probabilities a_k, the node
-        commits x_k with probability a_k prod_{j < k} (1 - a_j), and otherwise a sample of what they
-        left of p. p' is the sum.
+        A node has drafts x_1, x_2, .. with acceptance probabilities a_k. The node commits x_k with
+        probability a_k prod_{j < k} (1 - a_j), and otherwise a sample of the remainder of p. p' is
+        the distribution of the token that the node commits.
         """
         shifts = []
         for row, level in zip(self.path, self.levels, strict=False):
@@ -241,5 +249,5 @@ class TreeWalk:
 
 
 def _and_end(values: Tensor, end: float = 0) -> Tensor:
-    """Append `end` to the values [levels, ..] of a path's drafts: its last row has no draft."""
+    """Append `end` to the values [levels, ..] of a path's drafts, for the row without a draft."""
     return torch.cat([values, torch.full_like(values[:1], end)])

@@ -20,7 +20,7 @@ Run = Callable[..., Any]  # as `Launcher.run`
 
 
 class Launcher:
-    """Runs the parts of one lane's steps on its clock.
+    """Runs the parts of one lane's steps, and charges them to the lane's clock.
 
     The graphs belong to the lane's slot, and the next race uses them too. Where a part cannot be
     captured or replayed, the lane goes on without graphs.

@@ -1,9 +1,10 @@
 """Drafts from bigrams of the known codes (Stewart et al., 2024; ASSD, Alg. 2 and Eq. 23).
 
 A cell's draft is a sample of the codes that follow its neighbour's code elsewhere in the picture.
-Alg. 2 conditions on the cell to the left, which in its order is always known or drafted. In other
-orders it may be unknown; then the cells above, to the right and below are tried. Without such a
-pair the draft is a sample of all known codes, and without known codes it is uniform.
+Alg. 2 conditions on the cell to the left, which is always known or drafted in the order of Alg. 2.
+In other orders that cell may be unknown; then the cells above, to the right and below are tried. If
+no neighbour gives a pair, the draft is a sample of all known codes. If no code is known, the draft
+is uniform.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ NEIGHBOURS = ((0, -1), (-1, 0), (0, 1), (1, 0))  # rows and columns from a cell:
 
 
 def draft_ngrams(state: DecodeState, count: int) -> tuple[Tensor, Tensor]:
-    """Return a window's rows for the next positions of an infilling.
+    """Return drafts for the next `count` positions of an infilling, as a window's rows.
 
     Returns the drafts [count + 1] and the distributions they were drawn from.
     """
@@ -40,7 +41,10 @@ def draft_ngrams(state: DecodeState, count: int) -> tuple[Tensor, Tensor]:
 
 
 class _Bigrams:
-    """Counts over the known cells of a grid [h, w] of `vocab` codes; unknown cells are MASKED."""
+    """Bigram counts over the known cells of a grid [h, w]; unknown cells are MASKED.
+
+    `vocab` is the number of codes.
+    """
 
     def __init__(self, grid: Tensor, vocab: int) -> None:
         self.shape, self.vocab, self.codes = grid.shape, vocab, grid.flatten()
@@ -59,9 +63,9 @@ class _Bigrams:
         ]
 
     def distribution(self, cell: int, codes: Tensor) -> Tensor:
-        """Return c(. | code of a neighbour) of a cell [V].
+        """Return the distribution [V] of a cell's code given a neighbour's code, c(. | code).
 
-        `codes` [h * w] includes the drafts.
+        `codes` [h * w] has the known codes and the drafts before this cell's.
         """
         row, column = divmod(cell, self.shape[1])
         for (down, right), beside in zip(NEIGHBOURS, self.beside, strict=True):

@@ -1,8 +1,8 @@
 """Decoders from outside the repository.
 
-They are subclasses of `Decoder`, in the Python files that PHOTO_FINISH_DECODERS names or offered by
-installed packages as entry points. They belong to whoever runs this machine, and they run as
-ordinary code. Nothing that a visitor sends reaches this module.
+Each is a subclass of `Decoder`, either in a Python file that PHOTO_FINISH_DECODERS names or an
+entry point of an installed package. Whoever runs this machine chooses these decoders, and they run
+as ordinary code. Nothing that a visitor sends reaches this module.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class DecoderError(Exception):
 
 
 def load_outside(names: Collection[str]) -> list[type[Decoder]]:
-    """Return the decoders of the variable's files, then those of installed packages.
+    """Return the decoders of the files in PHOTO_FINISH_DECODERS, then those of installed packages.
 
-    A decoder that cannot race is left out with a warning: its file fails, its class lacks what a
-    lane needs, or its name is one of `names`.
+    A decoder is left out with a warning if its file fails, its class lacks what a lane needs, or
+    its name is one of `names`.
     """
     decoders: dict[str, type[Decoder]] = {}
     files = filter(None, map(str.strip, os.environ.get(FILES, "").split(",")))
@@ -56,9 +56,9 @@ def load_outside(names: Collection[str]) -> list[type[Decoder]]:
 
 
 def classes_of(file: Path) -> list[type[Decoder]]:
-    """Return the decoders that a Python file defines, in its order.
+    """Return the decoders that a Python file defines, in the file's order.
 
-    Raises DecoderError where the file cannot be run or defines none.
+    Raises DecoderError where the file cannot be run or defines no decoder.
     """
     name = f"photo_finish_decoder_{file.stem}"
     spec = importlib.util.spec_from_file_location(name, file)
@@ -87,7 +87,7 @@ def classes_of(file: Path) -> list[type[Decoder]]:
 
 
 def last_line(error: BaseException, file: Path) -> int | None:
-    """Return the last line of a file that an error came through, or None."""
+    """Return the last line of `file` in an error's traceback, or None."""
     lines = [
         line for path, line, *_ in traceback.extract_tb(error.__traceback__) if path == str(file)
     ]
@@ -102,9 +102,10 @@ def _installed(point: EntryPoint) -> list[type]:
 
 
 def checked(decoder: type, names: Collection[str]) -> type[Decoder]:
-    """Return the class unchanged.
+    """Check that a class can be a lane, and return it unchanged.
 
-    Raises DecoderError where it cannot be a lane beside decoders with these `names`.
+    Raises DecoderError where the class lacks what a lane needs, or has one of the other decoders'
+    `names`.
     """
     if not (inspect.isclass(decoder) and issubclass(decoder, Decoder)):
         raise DecoderError(f"{decoder!r} is no class of Decoder.")
@@ -155,7 +156,7 @@ def _check_settings(which: str, settings: type) -> None:
 
 
 def stand_in(name: str) -> type[Decoder]:
-    """Return a stand-in with which a trace's lane is drawn if its decoder is not installed here."""
+    """Return a class that stands in for a traced lane's decoder that is not installed here."""
     facts = {
         "name": name,
         "title": name,

@@ -1,6 +1,6 @@
-"""Figures that papers report for a decoder on a public model; a lane shows them beside its own.
+"""Figures that papers report for a decoder on a public model.
 
-`paper_figures.toml` lists them with their tables.
+A lane shows them beside its own figures. `paper_figures.toml` lists them with the papers' tables.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ Knob = bool | int | float | str
 class PaperFigure:
     """A mean from a paper's table.
 
-    It counts `passes` of the model for one picture, or committed `tokens a pass`, of `decoder` on
-    `model` (a card's name) with `knobs`, those that the paper names. Raises ValueError for another
-    measure, and for a value below 1.
+    `value` is a number of `passes` of the model for one picture, or of committed `tokens a pass`.
+    It holds for `decoder` on `model` (a card's name) with the settings `knobs`, as far as the paper
+    names them. Raises ValueError for another measure, and for a value below 1.
     """
 
     paper: str  # its number on arXiv
@@ -57,7 +57,7 @@ PAPER_FIGURES = tuple(_listed())
 
 
 def paper_figure(model: str, decoder: str, knobs: Mapping[str, Knob]) -> PaperFigure | None:
-    """Return the figure for a lane with these settings, or None where no paper has one."""
+    """Return the figure for a lane with these settings, or None if no paper has a figure."""
     for figure in PAPER_FIGURES:
         if (figure.model, figure.decoder) == (model, decoder) and all(
             knobs.get(name) == value for name, value in figure.knobs.items()

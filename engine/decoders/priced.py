@@ -26,7 +26,7 @@ class Priced(WindowDecoder[AnyState]):
     badge = Badge.CHANGED_DISTRIBUTION
 
     def sampled_from(self, window: Window, verification: Verification) -> Tensor:
-        """Return the distributions from which tokens were sampled [rows, V]: p, the row's own."""
+        """Return the distributions from which tokens were sampled [rows, V]; here each row's p."""
         return verification.p
 
     def observe(

@@ -1,11 +1,11 @@
 """StepRecorder: fills a lane's step table.
 
-On a CPU it keeps the observations of many steps and builds their rows together when one of them is
-asked for. Building a row takes about a hundred small operations, which would cost a lane of short
-passes a third of its time if they ran step by step.
+On a CPU it keeps the observations of many steps, and builds the rows of all of them when one step's
+rows are asked for. Building a row takes about a hundred small operations. Run step by step, they
+would cost a lane of short passes a third of its time.
 
 On a GPU it copies the numbers of every step to the host at once. The GPU's memory is for the model,
-and its graphs overwrite the numbers of the step before.
+and a replayed graph overwrites the numbers of the step before.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ MOST_BYTES = 8 * 2**20  # of distributions that are kept to be collected togethe
 class _Made(NamedTuple):
     """A step whose rows have not been built yet.
 
-    It holds the frontier before the step, the number of its rows on the device, and its row in
-    `steps`, except for what the observations will add.
+    `seen` is its observation, `start` the frontier before the step, and `rows` its number of rows
+    on the device. `step` is its row in the step table, except for what the observation will add.
     """
 
     seen: Observation | Packed
@@ -62,7 +62,7 @@ class StepRecorder:
     def observe(
         self, state: DecodeState, window: Window, verification: Verification
     ) -> Observation | Packed:
-        """Return the part of a step that is recorded; its operations may be captured in a graph."""
+        """Return the part of a step that is recorded; a graph may capture this computation."""
         seen = Observation.of(window, verification)
         if not self._at_once:
             return seen
@@ -94,7 +94,7 @@ class StepRecorder:
         return Step(state.step, start, after, state.drafter_passes, micros, table)
 
     def close(self) -> None:
-        """Build the rows of all steps and drop the lane's tensors that they come from."""
+        """Build the rows of all steps, and let go of the lane's tensors."""
         with self._lock:
             self._put_together()
         del self._state, self._rule
@@ -122,7 +122,7 @@ class StepRecorder:
 
     @torch.inference_mode()
     def _put_together(self) -> None:
-        """Build the rows of the steps that have none yet."""
+        """Build the rows of the steps that have no rows yet."""
         if not (batch := self._pending):
             return
         numbers = [step.seen.read() for step in batch if isinstance(step.seen, Packed)]
@@ -144,9 +144,10 @@ def priced(step: Step, prices: Tensor) -> Step:
 
 
 def _joined(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """Concatenate the numbers of successive steps, as wide as the widest.
+    """Concatenate the numbers of successive steps, padded to the widest.
 
-    Steps without drafts have no support and no candidates; a missing token is -1.
+    Steps without drafts have no support and no candidates. A missing token is -1 and a missing
+    number 0.
     """
     if len(parts) == 1:
         return parts[0]
@@ -162,9 +163,9 @@ def _joined(parts: Sequence[np.ndarray]) -> np.ndarray:
 def _rows_of(
     batch: Sequence[_Made], numbers: Found[np.ndarray], latest: np.ndarray, *, in_order: bool
 ) -> StepTable:
-    """Return the step table of successive steps, and update `latest` (see StepRecorder).
+    """Return the step table of successive steps, and update `latest` (`StepRecorder._latest`).
 
-    `in_order` says whether the positions of a step follow one another.
+    `in_order` says whether the positions of a step are consecutive.
     """
     sizes = np.array([each.rows for each in batch])
     first = np.cumsum(sizes) - sizes
@@ -205,10 +206,10 @@ def _rows_of(
 
 
 def _before(position: np.ndarray, top: np.ndarray, latest: np.ndarray) -> np.ndarray:
-    """Return `top` of the previous row with the same position, for each row [R, 2 TOP].
+    """Return, for each row, `top` of the previous row with the same position [R, 2 TOP].
 
-    Where there is no such row it is the position's entry in `latest`, which is updated to the last
-    row of each position.
+    The first row of a position gets that position's entry in `latest`. The entry is then replaced
+    by `top` of the position's last row.
     """
     order = position.argsort(kind="stable")
     same = position[order[1:]] == position[order[:-1]]
@@ -247,9 +248,10 @@ def _candidates(numbers: Found[np.ndarray], keep: np.ndarray) -> tuple[np.ndarra
 
 
 def _rejections(numbers: Found[np.ndarray], uniform: np.ndarray) -> np.ndarray:
-    """Return the distributions of each step that replaced a rejected draft.
+    """Return p and q of the test in each step that ended by replacing a rejected draft.
 
-    They belong to the step's last committed position; `uniform` [N] is that position's number.
+    The draft stood at the step's last committed position. `uniform` [N] has the number of each
+    step's last committed position.
     """
     replaced = numbers.replaced
     p, q = numbers.support_shares[replaced].swapaxes(0, 1)
@@ -266,8 +268,8 @@ def _rejections(numbers: Found[np.ndarray], uniform: np.ndarray) -> np.ndarray:
 def find_sources(draft: np.ndarray, top: np.ndarray, latest: np.ndarray) -> np.ndarray:
     """Return the Source of each q.
 
-    The likeliest tokens of q and their shares [N, 2 TOP] are compared with those of the latest p at
-    its position. Distributions that differ only in other tokens look the same.
+    `top` [N, 2 TOP] has the likeliest tokens of each q and their shares, and `latest` those of the
+    latest p at the same position. Distributions that differ only in other tokens look the same.
     """
     before = (top == latest).all(-1)
     certain = (top[:, 0] == draft) & (top[:, 1] == NONE) & (top[:, TOP] == ONE)

@@ -25,8 +25,8 @@ LEAST = 0.05  # entropy's s where p is certain, which raises p the most
 class RelaxedSettings(SpeculativeSettings):
     """Settings of the relaxations.
 
-    k = 2 and e = 0.1 are the milder values in GSD's Table 1. Cool-SD's factor begins at k. eps is
-    Medusa's. nats is that of entropy-aware acceptance's code, about ln 8192.
+    k = 2 and e = 0.1 are the milder values in GSD's Table 1. Cool-SD's factor begins at k. eps has
+    Medusa's value, and nats that of entropy-aware acceptance's code, about ln 8192.
     """
 
     relax: str = knob(
@@ -66,14 +66,14 @@ class RelaxedSJD(JacobiWindowDecoder):
       ignores q. Accept x if p(x) > min(eps, delta exp(-H(p))), where delta is the square root of
       eps; on rejection sample from p.
 
-    On rejection all but typical resample from R(p, q). That is the best replacement, norm(max(p - q
-    a, 0)), for every acceptance probability a that is nowhere below SJD's (Cool-SD). k = 1 and e =
-    0 are SJD.
+    On rejection all but typical resample from R(p, q). For every acceptance probability a that is
+    nowhere below SJD's, this is the best replacement, norm(max(p - q a, 0)) (Cool-SD). k = 1 and e
+    = 0 are SJD.
 
     Two things differ from the papers. Medusa's first token is p's likeliest; here it is sampled.
-    Cool-SD's factor has a constant exp(-mu) whose value is not published; here it is 1. There the
-    factor may fall below 1, where it rejects what SJD accepts and commits the same distribution;
-    here it does not.
+    Cool-SD's factor has a constant exp(-mu) whose value is not published; here it is 1. In Cool-SD
+    the factor may fall below 1, where it rejects drafts that SJD accepts and commits the same
+    distribution. Here it stays at least 1.
     """
 
     name, title, default = "sjd-relaxed", "Relaxed SJD", False
@@ -112,9 +112,12 @@ class RelaxedSJD(JacobiWindowDecoder):
         return committed_by_residual(p, q, acceptance_probability(raised, q))
 
     def _raised(self, mass: Tensor, p: Tensor, i: Tensor) -> Tensor:
-        """Return what replaces the `mass` p(x) in p(x) / q(x) for drafts i of the window.
+        """Return the raised `mass`, which replaces p(x) in p(x) / q(x).
 
-        The mass is of one token of each row of p [R, V], or p itself; i has as many dimensions.
+        Args:
+            mass: p(x) of one token x in each row of p [R], or p itself.
+            p: the model's distributions [R, V].
+            i: index of each draft in its window, with as many dimensions as `mass`.
         """
         s = self.settings
         if s.relax == "add":

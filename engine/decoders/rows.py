@@ -70,7 +70,7 @@ class ParallelRowsSettings(AnySettings):
 class RowsAtOnce(Priced[FrontState]):
     """Draws several rows of a picture at once, each with its own window, at the pace of `paced`.
 
-    Positions are in raster order, whenever they are committed.
+    Positions are numbered in raster order, not in the order in which they are committed.
     """
 
     default, whole_only = False, True
@@ -94,19 +94,19 @@ class ParallelRows(RowsAtOnce):
 
     A pass reads, for each row that has begun, its last committed token and W - 1 drafts. A token
     sees the prompt, the committed tokens before it in raster order and its own row's drafts, but
-    never another row's drafts. It is committed only below a committed token.
+    never another row's drafts. A token is committed only below a committed token.
 
     `lower_rows` = residual tests each row's drafts as SJD does, u < min(1, p / q). The first
     rejected draft is replaced by a sample of R(p, q); without a rejection the row gets a bonus
-    token. A row's drafts, their q and the numbers of its tests decide nothing in the rows above.
-    What those rows have drawn changes only the p of its tests. So SJD's proof holds row by row: a
+    token. A row's drafts, their q and the numbers of their tests decide nothing in the rows above.
+    The tokens of those rows change only the p of these tests. So SJD's proof holds row by row: a
     committed token is a sample of p given what its row saw. The row did not see everything, and the
     price after the race measures that. `draws` = coupled draws drafts and bonus tokens as SCD does.
     With c equal to the picture's width the first row is SJD's, or SCD's, token for token.
 
-    `lower_rows` = postponed is the paper's rule. Below the first row a rejected draft and a bonus
-    token become drafts of the next pass, drawn from the new p. What such a row commits is not a
-    sample of its p.
+    `lower_rows` = postponed is the paper's rule. Below the first row, a rejected draft and a bonus
+    token become drafts of the next pass, drawn from the new p. The tokens that such a row commits
+    are not samples of their p.
 
     A row's first token comes from a stand-in, as in ZipAR. The released code deviates in other ways
     that are not copied here: its drafts are limited to columns that are committed above, its mask

@@ -31,7 +31,7 @@ class SCDSettings(SpeculativeSettings):
 
 
 class SCD(JacobiWindowDecoder):
-    """Verifies as SJD does, and redraws each draft after the step's end so that it mostly stays.
+    """Verifies as SJD does, and redraws later drafts so that most of them stay the same.
 
     A draft x ~ q becomes a sample of the newer p.
 
@@ -41,14 +41,14 @@ class SCD(JacobiWindowDecoder):
       with probability 1 - TV, the most that one redraw allows.
 
     SCD is lossless. Three things depend on the tokens and numbers of earlier positions alone: which
-    passes redraw position i, from which distributions, and which pass verifies it. G_i and the
-    coupling's numbers are used at position i only. Given all earlier positions, a draft is
-    therefore a sample of its q, however it is coupled with the drafts before it, and SJD's test
-    commits a sample of p with fresh numbers.
+    passes redraw position i, from which distributions they do so, and which pass verifies it. G_i
+    and the coupling's numbers are used at position i only. Given all earlier positions, a draft is
+    therefore a sample of its q, however it is coupled with the drafts before it. So SJD's test,
+    with fresh numbers, commits a sample of p.
 
-    G_i may serve all drafts of a position, and the bonus token too, because no draft of that
-    position was tested. It may not serve the replacement of a rejected draft, because G_i chose
-    that draft.
+    G_i may draw all drafts of a position, and the bonus token too, because no draft of that
+    position was tested. G_i may not draw the replacement of a rejected draft, because it chose that
+    draft.
     """
 
     name, title = "scd", "SCD"

@@ -18,11 +18,11 @@ from engine.settings import Sampling
 
 
 def most_true(where: Tensor, model: ImageModel, bound: int) -> tuple[int, Tensor]:
-    """Return an upper bound of the true values in a row of `where` [T, N], at least 1.
+    """Return a bound on the number of true values in a row of `where` [T, N], at least 1.
 
-    Also returns in which rows there are more (bool [T, 1]). With dynamic shapes the bound is the
-    maximum, and no row has more. With static shapes it cannot depend on `where`: it is `bound`, or
-    N.
+    Also returns which rows have more true values than that (bool [T, 1]). With dynamic shapes the
+    result is the maximum, and no row has more. With static shapes it cannot depend on `where`: it
+    is the smaller of `bound` and N.
     """
     held = where.sum(-1, keepdim=True)
     largest = torch.cat([held.flatten(), held.new_ones(1)]).max()
@@ -31,7 +31,7 @@ def most_true(where: Tensor, model: ImageModel, bound: int) -> tuple[int, Tensor
 
 
 def most_tokens(where: Tensor, model: ImageModel, sampling: Sampling) -> tuple[int, Tensor]:
-    """Return `most_true` of the tokens that have a probability, `where` [T, V].
+    """Return `most_true` of `where` [T, V], which marks tokens that have a probability.
 
     With static shapes the bound is twice top-k, because top-k keeps ties.
     """
@@ -41,7 +41,8 @@ def most_tokens(where: Tensor, model: ImageModel, sampling: Sampling) -> tuple[i
 def committed_by_residual(p: Tensor, q: Tensor, acceptance: Tensor) -> Tensor:
     """Return p' [H, V] of a rule that replaces every rejected draft by a sample of R(p, q).
 
-    `acceptance` [H, V] is that of each token as a draft. The inputs are in float64.
+    `acceptance` [H, V] has the acceptance probability of each token as a draft. The inputs are in
+    float64.
     """
     accepted = q * acceptance
     excess = (p - q).clamp_min(0)

@@ -66,8 +66,8 @@ class PACSettings(Settings):
 class TreeWindow(Window):
     """A window with a tree.
 
-    It has candidates [levels, K] for its first positions, the spine's draft first, and the
-    distributions candidate_q [levels, K, V] they were drawn from.
+    `candidates` [levels, K] are for the first positions, the spine's draft first. `candidate_q`
+    [levels, K, V] has the distribution that each candidate was drawn from.
     """
 
     layout: Tree
@@ -81,16 +81,16 @@ class SJDPAC(WindowDecoder):
     The spine's first positions have further candidates, drawn from the same Q without replacement.
     From the root down, a node's children are tried in order. Child k has the target p^(k) and the
     draft distribution q^(k), where q^(k) is Q without the earlier candidates and p^(k+1) = R(p^(k),
-    q^(k)). The first accepted child is the next node. If no child is accepted, a sample of what is
-    left of p ends the step; a leaf gives a bonus token (proactive drafting, Sec. 4.1 and App. A.3,
-    Theorem 2). After the end, a spine draft is kept with probability min(1, p / Q) and otherwise
-    resampled from R(p, Q). Either way its distribution is now p (adaptive continuation, Sec. 4.2
-    and App. A.2, Theorem 1).
+    q^(k)). The first accepted child is the next node. If no child is accepted, a sample of the last
+    R ends the step; a leaf gives a bonus token (proactive drafting, Sec. 4.1 and App. A.3, Theorem
+    2). Each later spine draft is kept with probability min(1, p / Q) and otherwise resampled from
+    R(p, Q). Either way the draft is now a sample of p (adaptive continuation, Sec. 4.2 and App.
+    A.2, Theorem 1).
 
     The images have vanilla AR's distribution for two reasons: the first accepted child wins,
     whatever the other candidates would have led to, and candidates are drawn from the distribution
     that they are verified with. The paper draws a tree only after a rejection; here every step has
-    one.
+    a tree.
     """
 
     name, title = "sjd-pac", "SJD-PAC"
@@ -146,7 +146,10 @@ class SJDPAC(WindowDecoder):
     def _continue(
         self, state: DecodeState, window: Window, p: Tensor, verification: Verification, u: Tensor
     ) -> Verification:
-        """Continue adaptively after the committed positions: every spine row has a newer p."""
+        """Renew the drafts after the committed positions: every spine row has a newer p.
+
+        With AC a draft is kept or redrawn (`keep_coupled`); without AC every draft is redrawn.
+        """
         spine = p[: len(window.drafts)]
         if self.settings.AC:
             return keep_coupled(state, window, spine, verification, u)
@@ -162,9 +165,9 @@ def draw_candidates(
 ) -> tuple[Tensor, Tensor]:
     """Return K candidates for each of the first positions [levels, K], and their distributions.
 
-    The first candidate is the spine's draft; the others are drawn from q without replacement. The
-    distributions [levels, K, V] are those that each was drawn from, given the candidates before it;
-    all zero where q has no further token.
+    The first candidate is the spine's draft; the others are drawn from q without replacement. A
+    candidate's distribution, of [levels, K, V], is q without the candidates before it. It is all
+    zero where q has no further token.
     """
     u = state.uniform(Purpose.CANDIDATE, levels, K)
     remainder, token = q[:levels], drafts[:levels]
@@ -180,8 +183,8 @@ def draw_candidates(
 class CandidateWalk:
     """Verification down the tree without a copy from the device.
 
-    Every level is computed, whether or not an earlier one ended the walk. Numbers have the shape
-    [1], because indexing by a 0-dim tensor would copy it to the host.
+    Every level is computed, even if an earlier level ended the walk. Numbers have the shape [1],
+    because indexing by a 0-dim tensor would copy that tensor to the host.
     """
 
     def __init__(self, p: Tensor, room: Tensor) -> None:
@@ -210,8 +213,8 @@ class CandidateWalk:
         Args:
             children: rows of each row's children [rows, K].
             candidates: the level's candidates [K].
-            candidate_q: the distributions they were drawn from [K, V].
-            u: uniform numbers [K].
+            candidate_q: the distribution that each candidate was drawn from [K, V].
+            u: uniform number of each candidate's test [K].
         """
         rows = children[self.node][0]
         q = gather(candidate_q, candidates)
@@ -249,7 +252,7 @@ class CandidateWalk:
         return Diagnostics(candidates)
 
     def finish(self, window: Window, u: Tensor, u_end: Tensor) -> Verification:
-        """Verify from the tree's last level down the spine, as SJD does.
+        """Go on from the tree's last level down the spine, as SJD does; return the verification.
 
         u [R] accepts drafts, and u_end [R] samples the last token.
         """

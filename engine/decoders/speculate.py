@@ -26,8 +26,8 @@ def count_leading(accepted: Tensor, room: Tensor) -> Tensor:
 def chain_status(first: Tensor, rows: int, drafts: Tensor) -> Tensor:
     """Return the Status [rows] of a chain.
 
-    `drafts` (0-dim) is its number of drafts. `first` is the index of the first rejected draft, or
-    `drafts` where none was rejected.
+    `drafts` (0-dim) is the number of drafts in the chain. `first` is the index of the first
+    rejected draft, or `drafts` if no draft was rejected.
     """
     i = torch.arange(rows, device=first.device)
     end = torch.where(first < drafts, int(Status.RESAMPLED), int(Status.FRESH))
@@ -36,7 +36,7 @@ def chain_status(first: Tensor, rows: int, drafts: Tensor) -> Tensor:
 
 
 def lossless(draft: Tensor, p: Tensor, q: Tensor) -> Tensor:
-    """Return the distribution that replaces a rejected draft and keeps p (SJD, Eq. 2)."""
+    """Return R(p, q), from which a lossless rule draws the replacement of a draft (SJD, Eq. 2)."""
     return residual(p, q)
 
 
@@ -53,7 +53,7 @@ def speculate(
 ) -> Verification:
     """Accept drafts in order, draft i with probability `acceptance[i]` (SJD, Eq. 1).
 
-    The first rejected draft is resampled. If none is rejected, the row after the drafts gives a
+    The first rejected draft is resampled. If no draft is rejected, the row after the drafts gives a
     bonus token. Later drafts are redrawn from p, which becomes their q (Eq. 3), or dropped.
 
     Args:
@@ -61,9 +61,9 @@ def speculate(
         window: the drafts.
         p: the model's distributions [R, V].
         acceptance: acceptance probability of each draft [R].
-        replacement: `replacement(draft, p, q)`, of shapes [1], [1, V] and [1, V], returns the
-            replacement's distribution [1, V], not normalised.
-        samples: samples of p [R] for the redrawn drafts and the bonus; fresh ones if None.
+        replacement: `replacement(draft, p, q)`, for a draft [1] with its p and q [1, V], returns
+            the distribution [1, V] of the token that replaces the draft, not normalised.
+        samples: samples of p [R] for the redrawn drafts and the bonus; fresh samples if None.
         redraws: whether later drafts are redrawn; if not, they are dropped.
         first: index of the first rejected draft (0-dim), if it is already decided.
     """
@@ -109,12 +109,12 @@ def chain_acceptance(window: Window, p: Tensor) -> Tensor:
 def keep_coupled(
     state: DecodeState, window: Window, p: Tensor, v: Verification, u: Tensor
 ) -> Verification:
-    """Couple the drafts after the committed positions with the drafts before them.
+    """Redraw the drafts after the committed positions, coupled with the drafts that they replace.
 
     The coupling of q and p is maximal (SJD-PAC's adaptive continuation): each draft is kept with
-    probability min(1, p / q) and otherwise redrawn from R(p, q). Its q is now p either way. p is
-    [R, V]. u [R, 2] holds the numbers that keep and that redraw; they must not have decided
-    anything yet at these positions.
+    probability min(1, p / q) and otherwise redrawn from R(p, q). Either way it is now a sample of p
+    [R, V]. u [R, 2] has the numbers that decide what is kept, and those that redraw. They must not
+    have decided anything yet at these positions.
     """
     keep, redraw = u[:, 0], u[:, 1]
     offsets, room = state.offsets(len(p)), state.room.clamp_max(len(p) - 1).view(1)

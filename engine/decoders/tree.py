@@ -1,9 +1,9 @@
 """Trees of drafts: the side nodes of a window and the parent of each row (SJD-PAC, Sec. 4.1).
 
-Every node of the tree's D levels, counting the root as the first, has the same K candidates below
-it: K = 4, D = 3 are 21 nodes. The released code reads the paper's K candidates for D positions in
-this way, although K = 4, D = 4 of the paper's Table 3 would then take 85 nodes and not fit its
-window of 64 rows.
+A tree has D levels, and the root is the first. Every node above the last level has the same K
+candidates as children: K = 4, D = 3 gives 21 nodes. The released code reads the paper's K
+candidates for D positions in this way. Then K = 4, D = 4 of the paper's Table 3 would take 85
+nodes, which do not fit a window of 64 rows.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Tree:
         branching: number of levels with several candidates.
         parents: the row that each row follows; the root's is 0.
         side: (depth, candidate) of each side node; the row of node i is H + 1 + i.
-        children: the row of candidate k below each row, or -1.
+        children: for each row, the row of each of its candidates, or -1.
     """
 
     spine: int
@@ -43,7 +43,7 @@ def side_nodes(K: int, D: int) -> int:
 def _branches(K: int, levels: int) -> tuple[tuple[int, int, int], ...]:
     """Return (depth, candidate, parent) of each side node.
 
-    A parent below zero is spine node -parent - 1; others are side nodes.
+    A parent below zero is spine node -parent - 1; any other parent is the index of a side node.
     """
     nodes: list[tuple[int, int, int]] = []
     above = [-1]

@@ -1,7 +1,7 @@
 """The verdict on a decoder, in a file beside the decoder's own.
 
-`tools.judge` writes it, and a lane's badge follows from it. The file names the exact text that was
-judged: a decoder whose file has changed since is not judged.
+`tools.judge` writes the file, and a lane's badge follows from the verdict. The verdict has the
+digest of the decoder's file; once that file has changed, the decoder counts as not judged.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class Outcome(Enum):
 
     IDENTICAL = "identical"  # vanilla AR's picture, token for token
     LOSSLESS = "lossless"  # vanilla AR's distribution
-    CHANGED = "changed"  # another one
-    OPEN = "open"  # no difference was found, and none is excluded
-    BROKEN = "broken"  # it does not decode as a lane must
+    CHANGED = "changed"  # another distribution
+    OPEN = "open"  # no difference was found, but a difference is not excluded
+    BROKEN = "broken"  # the decoder does not decode as a lane must
 
     @property
     def badge(self) -> Badge:
@@ -52,15 +52,15 @@ Value = bool | int | float | str
 
 
 def settings_in_words(settings: Mapping[str, Value]) -> str:
-    """Return every setting with its value."""
+    """Return every setting with its value, as in "k = 2, e = 0.1"."""
     return ", ".join(f"{name} = {value}" for name, value in settings.items()) or "no settings"
 
 
 class Number(_Part):
     """A uniform number that decided a pass.
 
-    It has its purpose, its position, its index among that position's numbers, and the interval of
-    values with which the pass does the same.
+    `index` counts among the numbers of its position. With every value between `low` and `high` the
+    pass does the same.
     """
 
     purpose: str
@@ -73,9 +73,9 @@ class Number(_Part):
 class Pass(_Part):
     """One pass of a decode.
 
-    It has the drafts from position `start` on [H], the model's p [rows, V], the drafts' q [H, V],
-    the numbers that decided, the committed tokens with their statuses, and its probability given
-    the passes before.
+    The drafts [H] begin at position `start`; q [H, V] is theirs, and p [rows, V] the model's.
+    `numbers` decided the pass. `statuses` belong to the `committed` tokens. `chance` is the pass's
+    probability given the passes before.
     """
 
     start: int
@@ -89,9 +89,9 @@ class Pass(_Part):
 
 
 class Way(_Part):
-    """The ways to a sequence on which a token was committed with this status.
+    """All ways to a sequence on which a certain token was committed with this status.
 
-    It has the probability of all of them and the passes of the likeliest.
+    `chance` is the probability of all these ways, and `passes` are the passes of the likeliest way.
     """
 
     status: str
@@ -103,9 +103,9 @@ class Counterexample(_Part):
     """The smallest case in which the distribution differs from vanilla AR's.
 
     After `prefix` the next token is `token` with probability `p` under vanilla AR and `found` under
-    the decoder. Of the sequences that begin so, `sequence` differs most: it has the probabilities
-    `sequence_p` and `sequence_found`. `ways` lead to it, by the status of that token; it is empty
-    where the decoder has an order of its own.
+    the decoder. Among the sequences that begin with these tokens, `sequence` differs most: its
+    probabilities are `sequence_p` and `sequence_found`. `ways` are the ways to `sequence`, by the
+    status of `token`; empty where the decoder has an order of its own.
     """
 
     model: str
@@ -124,7 +124,7 @@ class Counterexample(_Part):
 class Shift(_Part):
     """A token's shift, averaged over a case.
 
-    It has the shift that the decoder records (None where it records none) and the true one: TV
+    `recorded` is the shift that the decoder records, None if it records none. `true` is the TV
     between the decoder's distribution of a token and the model's, given the tokens before it.
     """
 
@@ -135,9 +135,10 @@ class Shift(_Part):
 
 
 class CaseVerdict(_Part):
-    """One joint distribution that was enumerated, of a small model with some settings.
+    """A joint distribution that was enumerated, for a small model with some settings.
 
-    `total_variation` is its distance from vanilla AR's, 0 where they differ by rounding alone.
+    `total_variation` is its distance from vanilla AR's joint distribution; 0 if the two differ by
+    rounding alone.
     """
 
     model: str
@@ -146,7 +147,7 @@ class CaseVerdict(_Part):
 
 
 class Check(_Part):
-    """Something that a lane must do, and whether it does; `words` say what was seen."""
+    """A requirement of every lane, and whether the decoder meets it; `words` say what was seen."""
 
     name: str
     passed: bool
@@ -154,7 +155,10 @@ class Check(_Part):
 
 
 class SampledModel(_Part):
-    """Pictures of one model with some settings, the decoder's passes, and e as in Samples."""
+    """The pictures sampled from one model with some settings, and the passes that they took.
+
+    `log10_e` is the decimal logarithm of the model's e-value.
+    """
 
     model: str
     settings: Mapping[str, Value]
@@ -169,9 +173,10 @@ class Samples(_Part):
     e is the largest e-value of the models divided by the number of tests. For vanilla AR's own
     pictures the probability of an e this large is at most 1 / e (Ville's inequality).
 
-    Each of the `statistics` of the first model, with the defaults, detects some difference with
-    probability 0.99: a `deviation` in an eighth of a single token's ranks, or `pooled` in an
-    eighth of all tokens' ranks. Both are 0 where the test ended early.
+    The first model, with default settings, has `statistics` tests of token ranks. With probability
+    0.99, a test of a single token detects a `deviation` in the probability of an eighth of the
+    ranks. A test of all tokens pooled detects a deviation of `pooled`. Both are 0 if the sampling
+    ended early.
     """
 
     models: tuple[SampledModel, ...]
@@ -192,8 +197,8 @@ class Samples(_Part):
 class Reached(_Part):
     """The extremes that passes reached.
 
-    It has the statuses of committed tokens, the largest number of tokens that a pass committed,
-    and the largest number of passes that a picture took.
+    `statuses` are those of the committed tokens. `committed` is the largest number of tokens that
+    one pass committed, `passes` the largest number of passes that one picture took.
     """
 
     statuses: tuple[str, ...]
@@ -202,10 +207,10 @@ class Reached(_Part):
 
 
 class Coverage(_Part):
-    """The reach of the enumeration, and that of the sampled pictures.
+    """The extremes that the enumeration reached, and those that the sampled pictures reached.
 
-    `age` is the largest number of passes that a draft waited in a sampled picture. `idle` are
-    the lines of the decoder's file that no sampled picture ran.
+    `age` is the largest number of passes that a draft waited in a sampled picture. `idle` are the
+    lines of the decoder's file that no sampled picture ran.
     """
 
     enumerated: Reached
@@ -218,12 +223,13 @@ class Verdict(_Part):
     """The findings on one decoder.
 
     Attributes:
-        claim: its author's badge.
+        claim: the badge that the decoder's author gave it.
         cases: the joint distributions that were enumerated.
-        runs: number of outcomes of passes that they took.
-        difference: largest difference between the probabilities of a sequence.
+        runs: number of runs of a pass's verification that the enumerations took.
+        difference: largest difference between a sequence's probabilities under the decoder and
+            under vanilla AR.
         left_out: models that took too long, in words.
-        tokens_a_pass: expected tokens a pass by decoder, on the same small model.
+        tokens_a_pass: expected tokens a pass of each decoder, all on the same small model.
         unseen: why not every outcome could be enumerated, in words.
         stopped: whether somebody ended the judgement early.
     """
@@ -257,7 +263,7 @@ class Verdict(_Part):
     def sentence(self) -> str:
         """The verdict in a sentence for a page.
 
-        A second sentence follows where the author's badge promises more than was found.
+        A second sentence follows if the author's badge promises more than the judgement found.
         """
         by = f"by Photo Finish {self.version}"
         extent = f"in {len(self.cases)} exact joint distributions"
@@ -293,7 +299,7 @@ class VerdictFile(_Part):
 
 
 def verdict_path(source: Path) -> Path:
-    """Return the file of the verdicts on a file's decoders: rule.verdict.json beside rule.py."""
+    """Return the path of the verdicts on a file's decoders, as rule.verdict.json beside rule.py."""
     return source.with_suffix(".verdict.json")
 
 
@@ -312,7 +318,7 @@ def source_of(decoder: type[Decoder]) -> Path | None:
 
 
 def verdict_on(decoder: type[Decoder]) -> Verdict | None:
-    """Return the verdict beside a decoder's file, if it is about the file's present text.
+    """Return the verdict beside a decoder's file, or None if it is not about the present text.
 
     A file that cannot be read is left out with a warning.
     """
@@ -348,9 +354,9 @@ def _read(path: Path) -> tuple[Verdict, ...]:
 
 
 def write_verdicts(source: Path, verdicts: Sequence[Verdict]) -> Path:
-    """Write verdicts beside a file.
+    """Write verdicts on a file's decoders beside that file, and return the path.
 
-    Verdicts on the file's other decoders stay if they are about its present text.
+    Verdicts on its other decoders stay if they are about the file's present text.
     """
     path, new = verdict_path(source), {each.decoder for each in verdicts}
     others = [

@@ -1,7 +1,7 @@
 """The window loop, once for every decoder: propose drafts, one forward pass, verify, commit.
 
 The window is [root, d_1 .. d_{R-1}]; the root is the last committed token. Output row i is the
-model's distribution p at position n + i, where n is the frontier. It verifies the draft at that
+model's distribution p at position n + i, where n is the frontier. Row i verifies the draft at that
 position; the last row's position has no draft yet. Drafts are counted from 0 with their positions:
 `drafts[i]` and `q[i]` belong to position n + i.
 
@@ -46,7 +46,7 @@ class WindowDecoder(Decoder, Generic[AnyState]):
 
     @property
     def captured(self) -> bool:
-        """True if its steps run as graphs here."""
+        """True if the decoder's steps run as CUDA graphs on this model."""
         captures = self.model.captures
         return captures is not None and self.capturable and self.name not in captures.without
 
@@ -56,7 +56,7 @@ class WindowDecoder(Decoder, Generic[AnyState]):
 
     @abstractmethod
     def propose(self, state: AnyState) -> Window:
-        """Return the next window: at most `state.draft_limit` drafts, and a row without one."""
+        """Return the next window: at most `state.draft_limit` drafts, and a row without a draft."""
 
     @abstractmethod
     def verify(self, state: AnyState, window: Window, p: Tensor) -> Verification:
@@ -70,7 +70,7 @@ class WindowDecoder(Decoder, Generic[AnyState]):
         """Return the distribution p' of the token that each of T tests commits, [T, V] in float64.
 
         Each draft is a sample of its q. A decoder whose badge says that p' differs from p overrides
-        this. The default is NaN: p' is unknown, and no shift is recorded.
+        this method. The default is NaN: p' is unknown, and no shift is recorded.
 
         Args:
             p: the model's distributions [T, V].
@@ -80,7 +80,7 @@ class WindowDecoder(Decoder, Generic[AnyState]):
         return torch.full_like(exact(p), torch.nan)
 
     def shift(self, p: Tensor, q: Tensor, i: Tensor) -> Tensor:
-        """Return TV(p', p) of each test, [T] in float64; 0 where the badge promises it.
+        """Return TV(p', p) of each test, [T] in float64; 0 if the badge promises that p' is p.
 
         The arguments are those of `committed`.
         """
@@ -89,30 +89,30 @@ class WindowDecoder(Decoder, Generic[AnyState]):
         return total_variation(self.committed(p, q, i), exact(p))
 
     def groups(self, p: Tensor, q: Tensor, x: Tensor) -> Groups | None:
-        """Return the groups of drafts x [T] under p and q [T, V], or None.
+        """Return the groups of drafts x [T] under p and q [T, V]; None for a rule without groups.
 
-        Rules that test a draft together with other tokens have groups.
+        A rule that tests a draft together with other tokens has groups.
         """
         return None
 
     def observe(
         self, state: AnyState, window: Window, verification: Verification, count: int
     ) -> None:
-        """Look at a finished step; called after each one, uncharged."""
+        """Look at a finished step; called after every step, and not charged to the lane."""
 
     def audit(self, state: AnyState, stopped: Callable[[], bool]) -> Tensor | None:
-        """Return the prices [length] of a decoder that verifies nothing, else None.
+        """Return the price of each position [length], or None if the decoder has no prices.
 
-        Called after the last step, uncharged, when the lane's slot is free. `stopped` is as in
-        `steps`.
+        The method is called after the last step, when the lane's slot is free, and not charged to
+        the lane. `stopped` is as in `steps`.
         """
         return None
 
     def take_turn(self, state: AnyState, run: Run) -> Turn:
-        """Do one pass, whose parts `run` runs.
+        """Do one pass; each of its parts is run by `run`.
 
-        `run(part, key, function, *inputs)` returns `function(*inputs)`, and may keep the result's
-        graph under the key, as `Graphs.run` does.
+        `run(part, key, function, *inputs)` returns `function(*inputs)`. It may replay a graph of
+        the function that it keeps under the key, as `Graphs.run` does.
         """
         state.drafter_passes = 0
         window, rows = run("propose", None, self.propose_rows, state)
@@ -123,7 +123,7 @@ class WindowDecoder(Decoder, Generic[AnyState]):
         return Turn(window, rows, verification, outcome)
 
     def propose_rows(self, state: AnyState) -> tuple[Window, Rows]:
-        """Return the next window and the rows of its pass."""
+        """Return the next window and the rows of the pass that verifies it."""
         window = self.propose(state)
         return window, state.laid_out(window)
 
@@ -177,7 +177,7 @@ class WindowDecoder(Decoder, Generic[AnyState]):
         yield self._audited(step, state, stopped)
 
     def _audited(self, step: Step, state: AnyState, stopped: Callable[[], bool]) -> Step:
-        """Return the last step with its prices, where the decoder has any.
+        """Return the last step, with its prices if the decoder has prices.
 
         The picture is complete by then, so an error costs the prices alone.
         """
@@ -190,7 +190,7 @@ class WindowDecoder(Decoder, Generic[AnyState]):
 
 
 def _sorted(rank: Tensor, window: Window, v: Verification) -> Verification:
-    """Sort the rows by rank; rows of one rank keep the window's order."""
+    """Sort the rows by rank; rows of equal rank keep the window's order."""
     order = rank.argsort(stable=True)
     columns = "tokens", "q", "status", "p", "acceptance", "uniform", "drafts", "places"
     rows = {name: getattr(v, name)[order] for name in columns}

@@ -38,19 +38,19 @@ class ZipAR(RowsAtOnce):
     """Parallel rows with a window of one: row r + 1 begins once row r has s tokens.
 
     Each pass draws one token of every row that has begun, so h x w tokens take w + (h - 1) s
-    passes; with `reading` = code, where the first row is drawn alone, they take 2w + (h - 2) s. A
-    token attends to the prompt and to the tokens that exist before it in raster order. What the
-    rows above have not drawn yet is unknown to it.
+    passes. With `reading` = code, where the first row is drawn alone, they take 2w + (h - 2) s. A
+    token attends to the prompt and to the tokens that exist before it in raster order. It does not
+    see what the rows above have not drawn yet.
 
-    A row's first token comes from a stand-in for the last token of the row above, which does not
-    exist yet: it has that token's place in raster order and the code of that row's newest token. It
-    leaves nothing in the cache. Where the model's layout fixes how a row ends, the stand-in is that
-    very token.
+    A row's first token should follow the last token of the row above, which does not exist yet. A
+    stand-in takes that token's place in raster order, with the code of the upper row's newest
+    token. The stand-in leaves nothing in the cache. Where the model's layout fixes how a row ends,
+    the stand-in is the true last token.
 
     Tokens are drawn by vanilla AR's rule and noise: with s equal to the picture's width the picture
-    is vanilla AR's. The released code keeps a stand-in in its cache for a pass, its rows that begin
-    before the one above has ended never learn that row's end, and it attends to empty slots. None
-    of this is copied here, nor the paper's adaptive window.
+    is vanilla AR's. The released code differs in three ways. It keeps a stand-in in its cache for a
+    pass; it attends to empty slots; and a row that begins before the row above has ended never
+    learns that row's end. None of this is copied here, nor the paper's adaptive window.
     """
 
     name, title = "zipar", "ZipAR"
@@ -85,5 +85,5 @@ class ZipAR(RowsAtOnce):
         )
 
     def committed(self, p: Tensor, q: Tensor, i: Tensor) -> Tensor:
-        """Return p: a token is a sample of its p."""
+        """Return p, because each token is a sample of its row's p."""
         return exact(p)
