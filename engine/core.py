@@ -133,7 +133,7 @@ class Candidates(NamedTuple):
 
 @dataclass(slots=True)
 class Diagnostics:
-    """Further facts about a rule's decisions, which only the recorder reads.
+    """Further facts about a rule's decisions; only the recorder reads them.
 
     For a chain, `WindowDecoder.groups` and `WindowDecoder.shift` compute the groups and the shift.
     """

@@ -20,9 +20,9 @@ class Front:
     `bonus`, the next position gets a token too if all tested drafts are accepted.
 
     `root` is the position of the first token read, the row's newest; -1 is the prompt's last token.
-    A row without a token reads the last token of the row above. While that row is incomplete, the
-    front `borrows` its newest token instead. A complete row is `closing`: one more pass reads its
-    last token, for the rows below.
+    A row without a token reads the last token of the row above. While the row above is incomplete,
+    the front `borrows` that row's newest token instead. A complete row is `closing`: one more pass
+    reads its last token, for the rows below.
     """
 
     start: int

@@ -32,9 +32,9 @@ class Fills(Enum):
 class Infilling:
     """A partly known picture.
 
-    `known` has the code of each cell in raster order, MASKED where it is to be filled in. `order`
-    is `raster`, row by row, or `spread`, where successive cells lie far apart. Raises SettingError
-    for other values, or where no cell is masked.
+    `known` has the code of each cell in raster order; MASKED for a cell that is to be filled in.
+    `order` is `raster`, row by row, or `spread`, where successive cells lie far apart. Raises
+    SettingError for other values, or where no cell is masked.
     """
 
     known: tuple[int, ...]

@@ -277,7 +277,7 @@ def _warps(block: int) -> int:
 
 @triton.jit(do_not_specialize=["top_k"])
 def _probs(logits, p, codes, temperature, top_k, BLOCK: tl.constexpr):
-    """Turn a row of logits into probabilities, of the `top_k` largest alone unless it is 0.
+    """Turn a row of logits into probabilities of its `top_k` largest; 0 keeps all.
 
     The k-th largest logit is found two bits at a time, among integers that sort as the floats do.
     """

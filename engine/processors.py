@@ -19,7 +19,7 @@ def processors(cgroup: Path = CGROUP) -> int:
 
 
 def _quota(cgroup: Path) -> float:
-    """Return the processor time that a container may use, in processors (cgroup v2 or v1)."""
+    """Return the container's limit on processor time, in processors (cgroup v2 or v1)."""
     for names in (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")):
         try:
             quota, period = " ".join((cgroup / name).read_text() for name in names).split()

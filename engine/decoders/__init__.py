@@ -82,7 +82,7 @@ def lane_badge(name: str, dtype: str) -> Badge:
 def is_claim(name: str, shift: float | None) -> bool:
     """Return whether a recorded shift of 0 is only the claim of a decoder's author.
 
-    If the author of a decoder from outside gives it a lossless badge, it records a shift of 0
-    (`WindowDecoder.shift`), whatever it commits.
+    A decoder from outside records a shift of 0 (`WindowDecoder.shift`) if its author's badge is
+    lossless, whatever the decoder commits.
     """
     return shift == 0 and name not in BUILT_IN and not badge_of(name).lossless

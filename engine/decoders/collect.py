@@ -27,7 +27,7 @@ from engine.numerics.distributions import gather, likeliest, total_variation
 from engine.trace import Status
 from engine.trace.rows import SUPPORT, TOP
 
-TESTS_AT_ONCE = 64  # whose shifts are computed together: more do not fit a processor's cache
+TESTS_AT_ONCE = 64  # tests whose shifts are computed together; more do not fit a processor's cache
 Numbers = TypeVar("Numbers")
 
 
@@ -284,8 +284,8 @@ def _drafts(observation: Observation) -> Tensor:
 def _given(parts: Sequence[Tensor | None], sizes: Sequence[int]) -> Tensor | None:
     """Join the steps' tensors row by row, padded to the widest; None if no step has a tensor.
 
-    A step without a tensor gets `size` rows of padding. A missing token is -1 and a missing number
-    0.
+    A step without a tensor gets rows of padding, as many as its entry in `sizes`. A missing token
+    is -1 and a missing number 0.
     """
     some = [part for part in parts if part is not None and len(part)]
     if not some:

@@ -33,8 +33,9 @@ class VerifyNumbers(NamedTuple):
 class DecodeState:
     """One image while it is decoded: the model's context, the frontier, the drafts, the noise.
 
-    `frontier` and `step` are on the host. Decoders use `n` (the frontier), `room` and `count`,
-    which are on the device, so that no operation of a decoder depends on a number on the host.
+    `frontier` and `step` are on the host. Decoders use numbers on the device, so that none of their
+    operations depends on the host: `n` (the frontier), `room` (drafts before the image's end) and
+    `count` (tokens committed by the last step).
     """
 
     in_order = True  # whether a step's positions follow one another

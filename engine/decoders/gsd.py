@@ -185,7 +185,7 @@ def _half(codes: int, settings: GSDSettings) -> int:
 def _close(gap: Tensor, apart: Tensor, spread: Tensor, settings: GSDSettings) -> Tensor:
     """Return whether tokens are near enough to the draft (bool).
 
-    `gap` has the differences between their probability and the draft's, `apart` their squared
-    distances from the draft in the codebook.
+    `gap` has the differences between the tokens' probabilities and the draft's, `apart` the tokens'
+    squared distances from the draft in the codebook.
     """
     return (gap <= settings.delta) & (apart / spread <= settings.d)

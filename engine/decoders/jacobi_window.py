@@ -1,7 +1,7 @@
 """Jacobi windows: uncommitted drafts stay for the next step, and initialised tokens follow them.
 
-Source: SJD, App. H. By default every initialised token has a one-hot q, so that a lossless rule
-stays lossless: the token is accepted with probability p(x), and on rejection x is excluded from the
+Source: SJD, App. H. By default every initialised token has a one-hot q, which keeps a lossless rule
+lossless. The token x is accepted with probability p(x), and on rejection x is excluded from the
 residual.
 """
 
@@ -75,7 +75,7 @@ class JacobiWindowSettings(Settings):
 
 @dataclass(frozen=True, slots=True)
 class SpeculativeSettings(JacobiWindowSettings):
-    """Settings of a decoder that tests a draft against the distribution it was drawn from."""
+    """Settings of a decoder that tests a draft against the q that the draft was drawn from."""
 
     fresh: str = fresh_knob("one-hot")
 
@@ -121,10 +121,11 @@ def fill_up(
 ) -> tuple[Tensor, Tensor]:
     """Fill up a window's drafts [R] and, in place, their q [R, V].
 
-    `there` marks the rows that have a draft already; in the others q is 0. Such a row gets its
-    `new` token if `has_draft` marks it. The new token's q is one-hot or, where `fresh` says so and
-    no token is forced, uniform. Either keeps a lossless rule lossless: a token drawn uniformly is a
-    sample of the uniform distribution, and any token is a sample of its own one-hot distribution.
+    `there` marks the rows that have a draft already; in rows without a draft, q is 0. If
+    `has_draft` marks a row without a draft, the row gets its `new` token. The new token's q is
+    one-hot or, where `fresh` says so and no token is forced, uniform. Either keeps a lossless rule
+    lossless: a token drawn uniformly is a sample of the uniform distribution, and any token is a
+    sample of its own one-hot distribution.
     """
     drafts = torch.where(there, drafts, torch.where(has_draft, new, 0))
     certain = has_draft & ~there

@@ -44,8 +44,8 @@ PAPER_K, PAPER_CODES = 1000, 16384  # the k of its main results (Table 3), Llama
 class LanternSettings(JacobiWindowSettings):
     """LANTERN's settings.
 
-    k = 0 stands for the paper's share of the codes: 1000 of LlamaGen's 16,384 (Sec. 4.2.1), so 62
-    of 1,024 and 125 of 2,048. delta = 0.1 is one of the paper's settings at temperature 1 (Table
+    k = 0 stands for the paper's share of the codes, 1000 of LlamaGen's 16,384 (Sec. 4.2.1). That is
+    62 of 1,024 and 125 of 2,048. delta = 0.1 is one of the paper's settings at temperature 1 (Table
     3). The paper's drafter proposes a tree of 60 tokens (App. C; 58 in the released code) with
     depth 5 and width 10. The defaults here take the fewest seconds on a laptop: where a
     distribution is flat, a tree's likeliest tokens are accepted less often than a sampled chain.
@@ -123,7 +123,7 @@ class LanternSettings(JacobiWindowSettings):
     }
 
     def neighbours(self, codes: int) -> int:
-        """Return the k of a model with `codes` codes: from 1, the draft itself, to all codes."""
+        """Return k for a model with `codes` codes: from 1, the draft alone, to all codes."""
         return min(max(1, self.k or codes * PAPER_K // PAPER_CODES), codes)
 
 

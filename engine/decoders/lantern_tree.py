@@ -234,8 +234,8 @@ class TreeWalk:
         """Return TV(p', p) at the nodes of the path, [levels] in float64.
 
         A node has drafts x_1, x_2, .. with acceptance probabilities a_k. The node commits x_k with
-        probability a_k prod_{j < k} (1 - a_j), and otherwise a sample of the remainder of p. p' is
-        the distribution of the token that the node commits.
+        probability a_k prod_{j < k} (1 - a_j). If no draft is accepted, it commits a sample of the
+        remainder of p. p' is the distribution of the token that the node commits.
         """
         shifts = []
         for row, level in zip(self.path, self.levels, strict=False):

@@ -104,8 +104,7 @@ def _installed(point: EntryPoint) -> list[type]:
 def checked(decoder: type, names: Collection[str]) -> type[Decoder]:
     """Check that a class can be a lane, and return it unchanged.
 
-    Raises DecoderError where the class lacks what a lane needs, or has one of the other decoders'
-    `names`.
+    Raises DecoderError where the class lacks what a lane needs, or its name is one of `names`.
     """
     if not (inspect.isclass(decoder) and issubclass(decoder, Decoder)):
         raise DecoderError(f"{decoder!r} is no class of Decoder.")
@@ -156,7 +155,7 @@ def _check_settings(which: str, settings: type) -> None:
 
 
 def stand_in(name: str) -> type[Decoder]:
-    """Return a class that stands in for a traced lane's decoder that is not installed here."""
+    """Return a stand-in for a decoder that a trace names and this machine lacks."""
     facts = {
         "name": name,
         "title": name,

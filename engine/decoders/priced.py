@@ -18,9 +18,9 @@ from engine.numerics.distributions import logits_to_probs, total_variation
 class Priced(WindowDecoder[AnyState]):
     """A decoder whose tokens do not see the whole prefix; each position has a price.
 
-    The price of a position is TV(q, p). q is the distribution from which the committed token was
-    sampled, p the model's distribution given all tokens before it in the model's own order. Prices
-    are computed once the picture is complete.
+    The price of a position is TV(q, p). The committed token was sampled from q. p is the model's
+    distribution given all earlier tokens in the model's own order. Prices are computed once the
+    picture is complete.
     """
 
     badge = Badge.CHANGED_DISTRIBUTION

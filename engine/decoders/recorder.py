@@ -222,7 +222,7 @@ def _before(position: np.ndarray, top: np.ndarray, latest: np.ndarray) -> np.nda
 def _groups(
     numbers: Found[np.ndarray], keep: np.ndarray, tested: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return which of the recorded rows have a group, and those groups."""
+    """Return which of the recorded rows have a group, and the groups of these rows."""
     if not len(numbers.group_counts):
         return np.zeros(len(tested), bool), np.zeros(0, DTYPES["groups"])
     counts = numbers.group_counts[keep]
@@ -236,7 +236,7 @@ def _groups(
 
 
 def _candidates(numbers: Found[np.ndarray], keep: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return how many candidates were tried for each recorded row, and those candidates."""
+    """Return, for each recorded row, how many candidates were tried; also return the candidates."""
     free = keep & (numbers.whole[:, 2] != Status.FORCED)
     tried = (numbers.candidates >= 0) & free[:, None]
     p, q, acceptance, uniform = numbers.tests[tried].T.astype(float)

@@ -109,8 +109,8 @@ class ParallelRows(RowsAtOnce):
     are not samples of their p.
 
     A row's first token comes from a stand-in, as in ZipAR. The released code deviates in other ways
-    that are not copied here: its drafts are limited to columns that are committed above, its mask
-    is wrong from the third row on, and an index is off by one in the pass after a row's end.
+    that are not copied here. Its drafts are limited to columns that are committed above. Its mask
+    is wrong from the third row on. In the pass after a row's end, an index is off by one.
     """
 
     name, title = "rows", "Parallel rows"

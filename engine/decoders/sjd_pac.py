@@ -87,8 +87,8 @@ class SJDPAC(WindowDecoder):
     R(p, Q). Either way the draft is now a sample of p (adaptive continuation, Sec. 4.2 and App.
     A.2, Theorem 1).
 
-    The images have vanilla AR's distribution for two reasons: the first accepted child wins,
-    whatever the other candidates would have led to, and candidates are drawn from the distribution
+    The images have vanilla AR's distribution for two reasons. The first accepted child wins,
+    whatever the other candidates would have led to. And candidates are drawn from the distribution
     that they are verified with. The paper draws a tree only after a rejection; here every step has
     a tree.
     """
@@ -165,8 +165,8 @@ def draw_candidates(
 ) -> tuple[Tensor, Tensor]:
     """Return K candidates for each of the first positions [levels, K], and their distributions.
 
-    The first candidate is the spine's draft; the others are drawn from q without replacement. A
-    candidate's distribution, of [levels, K, V], is q without the candidates before it. It is all
+    The first candidate is the spine's draft; the others are drawn from q without replacement. The
+    distributions are [levels, K, V]: a candidate's is q without the candidates before it, or all
     zero where q has no further token.
     """
     u = state.uniform(Purpose.CANDIDATE, levels, K)

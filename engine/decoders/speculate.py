@@ -112,9 +112,9 @@ def keep_coupled(
     """Redraw the drafts after the committed positions, coupled with the drafts that they replace.
 
     The coupling of q and p is maximal (SJD-PAC's adaptive continuation): each draft is kept with
-    probability min(1, p / q) and otherwise redrawn from R(p, q). Either way it is now a sample of p
-    [R, V]. u [R, 2] has the numbers that decide what is kept, and those that redraw. They must not
-    have decided anything yet at these positions.
+    probability min(1, p / q) and otherwise redrawn from R(p, q). Either way the draft is now a
+    sample of p [R, V]. u [R, 2] has, for each draft, a number that decides whether to keep it and a
+    number that redraws it. These numbers must not have decided anything yet at these positions.
     """
     keep, redraw = u[:, 0], u[:, 1]
     offsets, room = state.offsets(len(p)), state.room.clamp_max(len(p) - 1).view(1)

@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 
 class Outcome(Enum):
-    """The result of a judgement of whole pictures."""
+    """The result of judging a decoder by whole pictures."""
 
     IDENTICAL = "identical"  # vanilla AR's picture, token for token
     LOSSLESS = "lossless"  # vanilla AR's distribution
@@ -73,9 +73,9 @@ class Number(_Part):
 class Pass(_Part):
     """One pass of a decode.
 
-    The drafts [H] begin at position `start`; q [H, V] is theirs, and p [rows, V] the model's.
-    `numbers` decided the pass. `statuses` belong to the `committed` tokens. `chance` is the pass's
-    probability given the passes before.
+    The drafts [H] begin at position `start` and were drawn from q [H, V]; p [rows, V] is the
+    model's. `numbers` decided the pass. `statuses` belong to the `committed` tokens. `chance` is
+    the pass's probability given the passes before.
     """
 
     start: int
@@ -354,9 +354,9 @@ def _read(path: Path) -> tuple[Verdict, ...]:
 
 
 def write_verdicts(source: Path, verdicts: Sequence[Verdict]) -> Path:
-    """Write verdicts on a file's decoders beside that file, and return the path.
+    """Write verdicts to the file beside a decoder's file, and return its path.
 
-    Verdicts on its other decoders stay if they are about the file's present text.
+    Verdicts on other decoders of `source` stay if they are about its present text.
     """
     path, new = verdict_path(source), {each.decoder for each in verdicts}
     others = [
