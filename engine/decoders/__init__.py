@@ -60,7 +60,7 @@ def decoder_of(name: str) -> type[Decoder]:
 
 
 def badge_of(name: str) -> Badge:
-    """Return a built-in decoder's badge, or the badge that another decoder's verdict gives it."""
+    """Return a built-in decoder's badge; for another decoder, the badge that its verdict gives."""
     if name in BUILT_IN:
         return BUILT_IN[name].badge
     verdict = VERDICTS.get(name)

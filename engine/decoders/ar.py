@@ -32,7 +32,7 @@ class VanillaAR(WindowDecoder):
 
 
 def commit_first(state: DecodeState, p: Tensor, tokens: Tensor) -> Verification:
-    """Commit the first of `tokens` [rows], which are samples of the rows of p [rows, V].
+    """Commit the first of `tokens` [rows]; token i is a sample of row i of p [rows, V].
 
     No draft was tested. The tokens after the first become drafts.
     """

@@ -65,8 +65,8 @@ class GSD(JacobiWindowDecoder):
 
     The distribution changes, because groups are centred on the draft and do not form the partition
     of Theorem 1. Equal probabilities are sorted by id, and rank(x) is the rank of x itself. A draft
-    with p(x) = 0 is never accepted. By the letter of Alg. 3 it might be: at top-k's border, its
-    group may hold tokens with p > 0.
+    with p(x) = 0 is never accepted. By the letter of Alg. 3 such a draft might be accepted: at
+    top-k's border, its group may hold tokens with p > 0.
 
     The paper leaves the direction of sorting open; the released code sorts ascending. The code
     differs from the rule here in four ways. G is always 14, with the ranks from rank(x) - 7 to

@@ -353,6 +353,7 @@ def bounded_neighbourhood(p: Tensor, nearest: Tensor, bound: Tensor) -> tuple[Te
 def within_bound(masses: Tensor, bound: Tensor) -> Tensor:
     """Return which neighbours with `masses` [.., k - 1], nearest first, are in the neighbourhood.
 
-    Their sum may exceed `bound` [..] by a rounding error, except that a bound of 0 stays 0.
+    The sum of their masses may exceed `bound` [..] by a rounding error, except that a bound of 0
+    stays 0.
     """
     return masses.cumsum(-1) <= bound[..., None] * (1 + 1e-6)

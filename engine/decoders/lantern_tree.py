@@ -186,7 +186,8 @@ class TreeWalk:
     def finish(self, u: Tensor) -> Verification:
         """Return the verification, once all levels are walked.
 
-        A number of `u` [levels + 1] samples the last token.
+        `u` [levels + 1] has a uniform number for each possible end of the walk; that of the actual
+        end samples the last token.
         """
         rows, end = torch.tensor(self.path, device=self.p.device), self.accepted
         i = torch.arange(len(rows), device=rows.device)

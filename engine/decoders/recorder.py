@@ -1,11 +1,11 @@
 """StepRecorder: fills a lane's step table.
 
-On a CPU it keeps the observations of many steps, and builds the rows of all of them when one step's
-rows are asked for. Building a row takes about a hundred small operations. Run step by step, they
-would cost a lane of short passes a third of its time.
+On a CPU the recorder keeps the observations of many steps, and builds the rows of all of them when
+one step's rows are asked for. Building a row takes about a hundred small operations. Run step by
+step, they would cost a lane of short passes a third of its time.
 
-On a GPU it copies the numbers of every step to the host at once. The GPU's memory is for the model,
-and a replayed graph overwrites the numbers of the step before.
+On a GPU the recorder copies the numbers of every step to the host at once. The GPU's memory is for
+the model, and a replayed graph overwrites the numbers of the step before.
 """
 
 from __future__ import annotations
@@ -250,8 +250,8 @@ def _candidates(numbers: Found[np.ndarray], keep: np.ndarray) -> tuple[np.ndarra
 def _rejections(numbers: Found[np.ndarray], uniform: np.ndarray) -> np.ndarray:
     """Return p and q of the test in each step that ended by replacing a rejected draft.
 
-    The draft stood at the step's last committed position. `uniform` [N] has the number of each
-    step's last committed position.
+    The draft stood at the step's last committed position. `uniform` [N] has the uniform number of
+    that position for each step.
     """
     replaced = numbers.replaced
     p, q = numbers.support_shares[replaced].swapaxes(0, 1)

@@ -47,8 +47,8 @@ class SCD(JacobiWindowDecoder):
     with fresh numbers, commits a sample of p.
 
     G_i may draw all drafts of a position, and the bonus token too, because no draft of that
-    position was tested. G_i may not draw the replacement of a rejected draft, because it chose that
-    draft.
+    position was tested. G_i may not draw the replacement of a rejected draft, because G_i drew the
+    rejected draft itself.
     """
 
     name, title = "scd", "SCD"

@@ -20,9 +20,9 @@ from engine.settings import Sampling
 def most_true(where: Tensor, model: ImageModel, bound: int) -> tuple[int, Tensor]:
     """Return a bound on the number of true values in a row of `where` [T, N], at least 1.
 
-    Also returns which rows have more true values than that (bool [T, 1]). With dynamic shapes the
-    result is the maximum, and no row has more. With static shapes it cannot depend on `where`: it
-    is the smaller of `bound` and N.
+    Also returns which rows have more true values than the result (bool [T, 1]). With dynamic shapes
+    the result is the maximum over the rows, so no row has more. With static shapes the result
+    cannot depend on `where`: it is the smaller of `bound` and N.
     """
     held = where.sum(-1, keepdim=True)
     largest = torch.cat([held.flatten(), held.new_ones(1)]).max()
