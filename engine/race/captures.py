@@ -1,6 +1,7 @@
-"""Tries whether a lane's steps can be captured as CUDA graphs, before anybody races.
+"""Tests, before anybody races, whether each decoder's steps can be captured as CUDA graphs.
 
-A few steps run one by one, captured and replayed; what they record must be the same.
+The first few steps of each decoder run one by one, then captured and replayed. Both runs must
+record the same.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from engine.trace.steps import recorded
 
 log = logging.getLogger(__name__)
 
-PROMPT = "golden retriever"  # a class of ImageNet too: every model draws it
-STEPS = 12  # of a picture: the first reads the prompt, the second is captured
+PROMPT = "golden retriever"  # also a class of ImageNet, so that every model can draw it
+STEPS = 12  # of a picture; the first step reads the prompt, the second is captured
 SLACK = 2**20  # bytes by which one race may take more than the one before
 
 
@@ -30,8 +31,9 @@ def try_captures(model: ImageModel) -> None:
     """Note in `model.captures` the decoders that run without graphs on this model, and why.
 
     The reasons are an error while capturing or replaying, a step that is recorded differently, or
-    memory that grows from race to race. Runs each decoder with its own settings, on the thread that
-    will race. Decoders that fill in are tried where the model fills in any cell.
+    memory that grows from race to race. Each decoder runs with its default settings, on the calling
+    thread, which must be the one that will race. A decoder that fills in is tried only if the model
+    can fill in any cell.
     """
     if model.captures is None:
         return
@@ -51,9 +53,9 @@ def try_captures(model: ImageModel) -> None:
 def launched(
     model: ImageModel, captures: Captures | None, *, static: bool | None = None
 ) -> Iterator[None]:
-    """Give the model other captures, or none, within a `with` block.
+    """Replace the model's captures within a `with` block; None launches kernel by kernel.
 
-    `static` sets static shapes, too, if it is not None.
+    If `static` is not None, it also decides whether windows have static shapes.
     """
     changed: dict[str, object] = {"captures": captures}
     if static is not None:
@@ -72,12 +74,12 @@ def _lower_half(grid: tuple[int, int]) -> Infilling:
 
 
 def _fault(decoder: WindowDecoder) -> str | None:
-    """Return what is wrong with a lane's graphs, or None."""
+    """Return what is wrong with a decoder's graphs, or None if nothing is."""
     model = decoder.model
     try:
         with launched(model, None):
             expected = _steps(decoder)
-    except Exception:  # nor would it race without graphs, as its race will say
+    except Exception:  # it fails without graphs too, and its race will say so
         return None
     races, used = list[list[object]](), list[int]()
     try:
@@ -99,7 +101,7 @@ def _fault(decoder: WindowDecoder) -> str | None:
 
 @torch.inference_mode()
 def _steps(decoder: WindowDecoder) -> list[object]:
-    """Return what the first steps of a picture record."""
+    """Return what the first STEPS steps of a picture record."""
     steps = decoder.steps(PROMPT, 0)
     try:
         return recorded(list(itertools.islice(steps, STEPS)))

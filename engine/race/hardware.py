@@ -55,7 +55,7 @@ def is_of_this_machine(name: str) -> bool:
 
 
 def _hardware(name: str) -> list[str]:
-    """Return a device's name, and its cores or memory."""
+    """Return the device's name and its cores or memory, from a `device_name`."""
     return name.split(", ")[:2]
 
 

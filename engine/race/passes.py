@@ -16,8 +16,8 @@ from engine.models.lean import LeanBody
 from engine.models.supply.card import ModelCard
 from engine.race.request import Lane
 
-_MOST = 2**26  # weights that are timed, more than any cache holds
-_WIDEST = 2048  # of layers that are timed: wider ones take as long for each of their weights
+_MOST = 2**26  # weights that are timed: more than a processor's cache holds
+_WIDEST = 2048  # width of timed layers at most: wider ones take as long for each weight
 _TIMING = 0.5  # seconds
 _HEAD = 64  # channels of a head of attention
 
@@ -25,9 +25,9 @@ _HEAD = 64  # channels of a head of attention
 def pass_seconds(card: ModelCard, dtype: torch.dtype, rows: int) -> float:
     """Return the seconds of a pass over a window of `rows` tokens, half way through a picture.
 
-    The pass includes the rows of guidance. The time is extrapolated from a few layers as wide as
-    the model's to all its layers and its head, by their weights. Sampling and the decoder's own
-    work are left out.
+    The pass includes the rows of guidance. A few layers are timed, and their seconds per weight are
+    multiplied by the weights of all layers and the head. The timed layers are as wide as the
+    model's, up to a limit. Sampling and the decoder's own work are left out.
     """
     width = _HEAD * round(math.sqrt(card.layers / card.depth / 12) / _HEAD)
     timed = _seconds_a_weight(
@@ -37,22 +37,22 @@ def pass_seconds(card: ModelCard, dtype: torch.dtype, rows: int) -> float:
 
 
 def lane_seconds(card: ModelCard, dtype: torch.dtype, lane: Lane) -> float:
-    """Return the seconds of a lane whose passes commit one token each.
+    """Return the seconds that a lane takes if each of its passes commits one token.
 
-    These are all of vanilla AR's seconds, and an upper bound for other lanes.
+    For vanilla AR this is the whole time; for other lanes it is an upper bound.
     """
     rows = getattr(lane.settings, "window", 1)
-    if lane.decoder == ParallelRows.name:  # a window in each of as many rows of the picture
+    if lane.decoder == ParallelRows.name:  # a pass reads windows in several rows of the picture
         rows *= min(card.grid[0], MAX_ROWS // rows)
     return card.length * pass_seconds(card, dtype, rows)
 
 
 @functools.cache
 def _seconds_a_weight(dtype: torch.dtype, width: int, rows: int, before: int) -> float:
-    """Return the seconds for each weight of layers of this width.
+    """Return the seconds that a pass takes for each weight, in layers of this width.
 
-    A layer has 4 matrices of width x width for attention, and 8 after it. `before` is the number of
-    cache slots in use.
+    The pass reads `rows` tokens after `before` cache slots in use. A layer has 4 matrices of width
+    x width for attention, and as many weights as 8 more of them after the attention.
     """
     weights = 12 * width**2
     config = LlamaConfig(
@@ -78,7 +78,7 @@ def _seconds_a_weight(dtype: torch.dtype, width: int, rows: int, before: int) ->
     inputs = torch.full((2, rows, width), 1 / width, dtype=dtype)
     ids = torch.arange(before, before + rows).expand(2, -1)
     seconds: list[float] = []
-    # The first prepares the kernels; where other programs run, the shortest of many is the truest.
+    # The first pass prepares the kernels. Take the minimum: other programs can only add time.
     while len(seconds) < 3 or (sum(seconds) < _TIMING and len(seconds) < 20):
         cache.open(rows)
         begin = time.perf_counter()

@@ -1,6 +1,6 @@
 """Verifies a lane's rejected drafts again by a relaxed rule.
 
-The rule gets the distributions and uniform numbers with which they were rejected.
+The rule gets the distributions and the uniform numbers with which the drafts were rejected.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from engine.trace.rejections import as_stored
 from engine.trace.shares import NONE
 
 BLOCK = 2**22  # entries of distributions [N, V] that are verified at once
-# Of all distributions; more is no picture's, but would keep a machine busy for minutes.
+# Entries of all distributions together. No picture has more, and they would take minutes.
 MAX_ENTRIES = 2**26
-MAX_DIMENSIONS = 512  # of a code, likewise
+MAX_DIMENSIONS = 512  # of a code's vector; no model has more
 ROUNDING = 1e-3  # less than this missing from a distribution is rounding
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How many of the `rejections` rejected drafts the rule would have `accepted`.
+    """The number of a lane's rejected drafts, and how many of them the rule would have accepted.
 
-    It is None where the trace does not contain the codebook. `positions` are the sequence positions
-    of the accepted ones.
+    `accepted` is None if the trace does not contain the codebook. `positions` are the sequence
+    positions of the accepted drafts.
     """
 
     rejections: int
@@ -43,13 +43,13 @@ class Tally:
 def rejudge(trace: Trace, lane: int, rule: str, settings: Settings) -> Tally:
     """Verify the first rejection of every step of a lane by `rule`, "gsd" or "lantern".
 
-    It needs no forward pass. The distributions are the recorded ones, rounded as a trace's file
-    stores them, so that a race and its file give the same answers. They hold all of p and q where
-    at most 512 tokens have a probability; larger ones spread the rest evenly over the other tokens.
-    A draft passes if its uniform number is below the rule's acceptance probability, which the
-    decoders' own functions compute.
+    No forward pass is needed. p and q are the recorded distributions, rounded as a trace's file
+    stores them, so that a race and its file give the same answers. At most 512 tokens are recorded;
+    if these do not hold all of p or q, the rest is spread evenly over the other tokens. A draft
+    passes if its uniform number is below the rule's acceptance probability, which the decoders' own
+    functions compute.
 
-    Raises SettingError for an unknown rule, another rule's settings, a missing lane, and a trace
+    Raises SettingError for an unknown rule, settings of another rule, a missing lane, or a trace
     that is too large.
     """
     if rule not in _RULES or not isinstance(settings, _RULES[rule][0]):
@@ -81,7 +81,7 @@ def rejudge(trace: Trace, lane: int, rule: str, settings: Settings) -> Tally:
 
 
 def _dense(rejections: np.ndarray, name: str, codes: int) -> Tensor:
-    """Return p or q of each rejection [N, V]."""
+    """Return the distribution `name`, "p" or "q", of each rejection over all tokens [N, V]."""
     known = rejections["tokens"] != NONE
     values = np.where(known, rejections[name], 0)
     missing, others = 1 - values.sum(-1), codes - known.sum(-1)

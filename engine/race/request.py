@@ -1,7 +1,7 @@
 """RaceRequest: what to race.
 
-The form, links, the API, ZeroGPU's worker and the commands all use it. This module also reads and
-writes lanes as text, and names them.
+The form, links, the API, ZeroGPU's worker and the commands all use it. This module also names
+lanes, and reads and writes them as text.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NUMBER = re.compile(r"-?[0-9]{1,20}(\.[0-9]{0,20})?(e[-+]?[0-9]{1,3})?")
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """One decoder in a race with its settings, by default the decoder's own.
+    """One decoder in a race, with its settings; if none are given, the decoder's defaults.
 
     Raises SettingError for an unknown decoder, or for another decoder's settings.
     """
@@ -53,8 +53,8 @@ class Lane:
 class RaceRequest:
     """One race: lanes over one model, prompt and seed, all with the same sampling.
 
-    It draws a whole picture, or the masked cells of an infilling. Raises SettingError where no
-    model could run it.
+    The lanes draw a whole picture, or fill in the masked cells of `infilling`. Raises SettingError
+    if no model could run the race.
     """
 
     prompt: str
@@ -75,7 +75,7 @@ class RaceRequest:
             raise SettingError(
                 f"The prompt has {len(self.prompt)} characters; at most {MAX_PROMPT} are allowed."
             )
-        # no tokenizer takes one, and no file
+        # no tokenizer and no file takes half a character
         if any("\ud800" <= character <= "\udfff" for character in self.prompt):
             raise SettingError("The prompt holds half a character: type it again.")
         if "\0" in self.prompt:
@@ -97,9 +97,9 @@ def group_title(group: str) -> str:
 
 
 def build_settings(group: str, values: Mapping[str, Any]) -> Any:
-    """Return a group's settings from its knobs' values: Sampling, or a decoder's Settings.
+    """Return the settings of a group, Sampling or a decoder's Settings, from its knobs' values.
 
-    Raises SettingError with the group's title.
+    Raises SettingError whose message begins with the group's title.
     """
     kind = Sampling if group == SAMPLING else DECODERS[group].Settings
     try:
@@ -120,7 +120,7 @@ def reject_withdrawn(group: str, knob: str) -> None:
 def parse_value(default: Any, text: str) -> Any:
     """Return a knob's value from text, with the type of its default.
 
-    Text of another type stays text; the settings reject it and say what they accept.
+    Text that cannot be converted stays text; the settings reject it and say what they accept.
     """
     if isinstance(default, bool):
         return {"true": True, "false": False}.get(text, text)
@@ -139,8 +139,8 @@ def parse_lane(
 ) -> Lane:
     """Return a lane from "sjd" or "sjd:window=32;init=horizontal repeat".
 
-    `others` are texts of knobs that apply where `text` does not set them. Raises SettingError; for
-    an unknown decoder it lists the names that are `offered`.
+    `others` gives, as text, the values of knobs that `text` does not set. Raises SettingError; for
+    an unknown decoder its message lists the `offered` names.
     """
     name, _, rest = text.partition(":")
     defaults = {knob: default for knob, _, default in knobs(_decoder(name, offered).Settings)}
@@ -172,8 +172,8 @@ def format_lane(lane: TraceLane) -> str:
 def lane_names(lanes: Sequence[TraceLane]) -> list[str]:
     """Return the short name of each lane of a race.
 
-    It is the decoder's title with the knobs that differ from their defaults ("GSD G=50"), and a
-    number where other lanes have the same.
+    A name is the decoder's title with the knobs that differ from their defaults: "GSD G=50". Lanes
+    that would have the same name get a number too.
     """
     names = []
     for lane in lanes:
@@ -186,10 +186,11 @@ def lane_names(lanes: Sequence[TraceLane]) -> list[str]:
 
 
 def rule_of(lane: TraceLane) -> str:
-    """Return which rule tests a lane's drafts.
+    """Return the name of the rule that tests a lane's drafts.
 
-    It is "block" (engine/decoders/block.py), "typical" (Relaxed SJD's), the decoder's name for its
-    own rule, or "outside" for a decoder from outside, whose rule is unknown.
+    It is "block" (engine/decoders/block.py), "typical" (Relaxed SJD's), or the decoder's name if
+    the decoder has a rule of its own. It is "outside" for a decoder that is not built in, whose
+    rule is unknown.
     """
     if lane.decoder not in BUILT_IN:
         return "outside"

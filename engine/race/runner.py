@@ -27,17 +27,17 @@ log = logging.getLogger(__name__)
 
 
 class Race:
-    """An iterator of a race's frames.
+    """An iterator over the frames of a race.
 
-    `stop()` ends it after the step in progress; closing the iterator ends it at once. Both release
-    the slots. A lane that raises has failed, and the others go on.
+    `stop()` ends the race after the step in progress; closing the iterator ends it at once. Both
+    release the lanes' slots. If a lane raises, it has failed, and the other lanes go on.
     """
 
     def __init__(self, model: ImageModel, request: RaceRequest) -> None:
         """Prepare the lanes; `model` is the one that `request` names.
 
-        Raises SettingError as `planned` does, where the sampling does not fit the model's pictures,
-        where the model cannot take the prompt, and where the lanes do not fit on the device.
+        Raises SettingError as `planned` does. Also raises it if the sampling does not fit the
+        model's pictures, the model cannot take the prompt, or the lanes do not fit on the device.
         """
         request.sampling.check(model.plan.length)
         model.check_prompt(request.prompt)
@@ -59,7 +59,7 @@ class Race:
 
     @property
     def header(self) -> Header:
-        """The header of its trace."""
+        """The header of the race's trace."""
         model, request = self.model, self.request
         own = [decoder.plan.cells for decoder in self._decoders]
         return Header(
@@ -81,7 +81,7 @@ class Race:
         )
 
     def trace(self, frames: Sequence[Frame]) -> Trace:
-        """Return the trace of the frames that it has yielded."""
+        """Return the trace of `frames`, which the race has yielded."""
         codebook = self.model.codebook.float().cpu().numpy().astype("<f4").tobytes()
         return Trace(self.header, tuple(frames), codebook)
 
@@ -93,8 +93,8 @@ class Race:
         request = self.request
         clocks = [0] * len(request.lanes)  # in microseconds, so that equal times are equal numbers
         running: dict[int, Generator[Step, None, None]] = {}
-        # A full collection of garbage looks at half a million objects of libraries here, and takes
-        # 0.2 s of whichever lane's step it falls into: what is there already is left out of it.
+        # A full garbage collection visits half a million objects of libraries. It would add 0.2 s
+        # to some lane's step, so objects that exist already are left out of it.
         gc.freeze()
         try:
             for i, decoder in enumerate(self._decoders):
@@ -103,8 +103,8 @@ class Race:
             while running and not self._stopped:
                 i = min(running, key=clocks.__getitem__)
                 try:
-                    # Entered for each step: a generator may be resumed on another thread, whose
-                    # modes are its own.
+                    # Entered for each step: another thread may resume the generator, and every
+                    # thread has its own modes.
                     with torch.inference_mode():
                         step = next(running[i])
                 except Exception as error:  # one lane's failure is that lane's alone

@@ -1,4 +1,4 @@
-"""A sweep: one decoder as the lanes of a race, with different values of one knob."""
+"""A sweep: a race whose lanes are one decoder with different values of one knob."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engine.trace import MAX_LANES
 
 
 def swept_knobs(lane: Lane) -> list[str]:
-    """Return the knobs of a lane that are numbers, in their settings' order."""
+    """Return the names of a lane's numeric knobs, in the order of its settings."""
     return [
         name
         for name, _, default in knobs(type(lane.settings))
@@ -21,9 +21,9 @@ def swept_knobs(lane: Lane) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """The lane `base` with each of `values` of its `knob`, ascending.
+    """Lanes that differ from `base` only in `knob`: one for each of `values`, ascending.
 
-    Raises SettingError where there is no such knob, or where a value is not allowed.
+    Raises SettingError if the lane has no such numeric knob, or if a value is not allowed.
     """
 
     base: Lane

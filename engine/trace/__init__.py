@@ -1,4 +1,4 @@
-"""Traces: the step table, the file that holds one, and figures. Needs neither torch nor a model."""
+"""Traces: step tables, a race's file and a lane's figures. Needs neither torch nor a model."""
 
 from engine.trace.file import (
     MAX_BYTES,

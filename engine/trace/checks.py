@@ -12,13 +12,16 @@ from engine.trace.shares import NONE
 from engine.trace.steps import StepTable
 from engine.trace.streams import PackingError
 
-MAX_TOKEN = 2**31 - 1  # a forced id
+MAX_TOKEN = 2**31 - 1  # the largest forced id
 _TRIED = ("p", "q", "acceptance", "uniform")  # the shares of a candidate
 _FLOATS = {"groups": ("p", "q"), "rejections": ("uniform", "p", "q")}
 
 
 def check_step_rows(table: StepTable, length: int, rejections: int) -> None:
-    """Check that the steps fit `length` positions, and how many rows the other tables have."""
+    """Check that the steps fit `length` positions and the row counts of the other tables.
+
+    `rejections` is the number of rejections that the file holds.
+    """
     steps = table.steps
     if (steps["positions"] < 1).any() or table.first[-1] != len(table.positions):
         raise PackingError("its steps do not add up to its positions")
@@ -37,9 +40,9 @@ def check_step_rows(table: StepTable, length: int, rejections: int) -> None:
 
 
 def _check_places(table: StepTable, length: int) -> None:
-    """Check that each row of `positions` has its own position.
+    """Check the sequence position of each row of `positions`, which `places` gives.
 
-    No step may touch a position twice, nor touch one that is committed.
+    A step must not touch a position twice, nor a position that an earlier step committed.
     """
     if len(table.places) != len(table.positions):
         raise PackingError("its places do not add up to its positions")
@@ -94,7 +97,10 @@ def check_positions(table: StepTable, cells: np.ndarray, codes: int) -> None:
 
 
 def check_details(table: StepTable, codes: int) -> None:
-    """Check the rows that those of `positions` refer to."""
+    """Check the rows of other tables to which the rows of `positions` refer.
+
+    `codes` is the size of the vocabulary.
+    """
     arrays, rejected = table.arrays(), table.rejections["tokens"]
     _check_top(table.distributions, codes)
     _check_tokens(table.groups["neighbours"], codes)
@@ -124,7 +130,7 @@ def _check_top(rows: np.ndarray, codes: int) -> None:
 
 
 def _check_tokens(tokens: np.ndarray, codes: int) -> None:
-    """Check lists of tokens, which end with NONE."""
+    """Check lists of tokens, each padded with NONE at its end."""
     known = tokens != NONE
     if (tokens[known] >= codes).any():
         raise PackingError("a token lies outside the vocabulary")

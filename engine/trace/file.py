@@ -1,9 +1,9 @@
 """Trace: a race as a file, from which the board can be drawn again without the model.
 
 The file is JSON: a header, each lane's step table (compressed rows in base64), and the order in
-which the lanes moved. It may come from anyone: sizes, types and ranges are checked before anything
-is built, nothing is unpickled, and neither torch nor a model is needed. RecordedRace checks whether
-a decoder is known here and its settings are valid, when it draws the race.
+which the lanes moved. The file may come from anyone: sizes, types and ranges are checked before
+anything is built, nothing is unpickled, and neither torch nor a model is needed. RecordedRace
+checks later, when it draws the race, that each decoder is known and its settings are valid.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from engine.trace.steps import Step, StepTable, steps_of
 from engine.trace.streams import PackingError, pack, unpack, unpack_zlib
 
 FORMAT, VERSION = "photo-finish-trace", 5
-# What reads a lane's table, and other bytes, by the file's version.
+# By the file's version: the functions that read a lane's table and other bytes.
 READERS = {4: (unpack_table_4, unpack_zlib), VERSION: (unpack_table, unpack)}
 MAX_BYTES = 32 * 2**20
-# touched by all steps of all lanes; seven lanes over 90 x 90 tokens touch some 390,000
+# that all steps of all lanes touch; seven lanes over 90 x 90 tokens touch some 390,000
 MAX_POSITIONS = 800_000
-# of all lanes; eight of a pass a token over 90 x 90 tokens have 65,520
+# of all lanes; eight lanes over 90 x 90 tokens, with one token per pass, have 65,520
 MAX_STEPS = 100_000
 MAX_ROWS = 256 * 2**20  # bytes of all lanes' rows in memory
-# lists, objects and the commas between values, which each take memory however short they are; such
+# lists, objects and commas between values: each value takes memory, however short it is; those
 # eight lanes have 410,000
 MAX_VALUES = 1_000_000
 MAX_SIDE, MAX_VOCAB = 256, 2**16 - 1  # codes fit 16 bits, with one number to spare
 MAX_PROMPT = 1000
 MAX_SEED = 2**53 - 1  # the largest whole number that JavaScript keeps
 MAX_LANES = 8
-MAX_EVENTS = 4  # of a lane, without a step: it begins, and ends
+MAX_EVENTS = 4  # of a lane without a step, such as its start and its end
 MAX_ERROR = 500  # characters of a lane's error
 MAX_NAME, MAX_SETTINGS = 200, 50
 
@@ -62,17 +62,17 @@ class LaneState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One event of a race, in the order in which the lanes moved.
+    """One event of a race: lane `lane` made `step`, or changed its state.
 
-    Lane `lane` made `step`, or changed its state. `step` is None when only the state changed
-    (started, failed, stopped). `error` says in words what went wrong.
+    `step` is None if only the state changed (started, failed, stopped). `error` says in words what
+    went wrong.
     """
 
     lane: int
     state: LaneState
     step: Step | None = None
     error: str | None = None
-    failure: Failure | None = field(default=None, compare=False)  # of a live race; not in the trace
+    failure: Failure | None = field(default=None, compare=False)  # in live races; not stored
 
     def __post_init__(self) -> None:
         if (self.state is LaneState.FAILED) != (self.error is not None):
@@ -83,7 +83,8 @@ class Frame:
 class TraceLane:
     """A lane of a trace: its decoder's name and its settings as plain values.
 
-    `cells` is as the header's, for a lane with an order of its own.
+    If the lane draws in an order of its own, its `cells` replace the header's; otherwise they are
+    empty.
     """
 
     decoder: str
@@ -110,15 +111,13 @@ class Header:
     """The race's request, and the device that it ran on.
 
     Attributes:
-        cells: the grid cell, in raster order, of every sequence position; -1 for one that the
-            model's layout forces. In an infilling these are the masked cells in the order in
-            which they were filled in (with the forced positions between them where it is
-            `below`); the other cells were known.
+        cells: the grid cell of every sequence position, numbered in raster order; -1 for a position
+            that the model's layout forces. An infilling has only the masked cells, in the order in
+            which they were filled in. If it is `below`, the forced positions stand between them.
         machine: the device on which the seconds were measured.
-        weights: `ImageModel.weights`.
-        dtype: the type of number in which the model computed; "" where an older file does not
-            say.
-        dropped: the detail that the file of a long race leaves out.
+        weights: the model's `ImageModel.weights`.
+        dtype: the type of number in which the model computed; "" if an older file does not say.
+        dropped: the kinds of detail that the file of a long race leaves out.
     """
 
     prompt: str
@@ -141,7 +140,10 @@ class Header:
 
     @property
     def stride(self) -> int:
-        """Sequence positions from one row of the grid to the next; all, where there are no rows."""
+        """Number of sequence positions in one row of the grid.
+
+        In an infilling, which has no rows, it is the number of all positions.
+        """
         return len(self.cells) if self.infilling else len(self.cells) // self.grid[0]
 
     def __post_init__(self) -> None:
@@ -162,7 +164,7 @@ class Header:
                 self.infilling.check(self.grid, self.vocab_size)
             except SettingError as error:
                 raise TraceError(str(error)) from error
-            # Drawn on in raster order, a picture's rest has the layout's forced positions too.
+            # If everything below a cell is drawn, the layout's forced positions are drawn too.
             drawn = sorted(cell for cell in self.cells if cell != -1 or not self.infilling.below)
             filled = [i for i, code in enumerate(self.infilling.known) if code == MASKED]
         if len(self.cells) > 2 * height * width + 8 or drawn != filled:
@@ -190,8 +192,8 @@ class Header:
 class Trace:
     """A race's frames in the order in which the lanes moved.
 
-    `codebook` is the model's, float32 [V, D] in little-endian bytes, for rules that ask which codes
-    look alike. It is empty where it is unknown.
+    `codebook` is the model's codebook as little-endian float32 [V, D], for rules that ask which
+    codes look alike. It is empty if it is unknown.
     """
 
     header: Header
@@ -225,10 +227,10 @@ class Trace:
         return tokens
 
     def dumps(self) -> str:
-        """Return the file's text.
+        """Return the text of the trace's file.
 
-        `loads` reads it however long the race was: a text that would be too long leaves details
-        out, and `header.dropped` lists them.
+        `loads` can read it however long the race was. If the text would be too long, it leaves
+        details out and lists them in `header.dropped`.
         """
         tables = [self.table(i) for i in range(len(self.header.lanes))]
         dropped: tuple[Dropped, ...] = ()
@@ -255,14 +257,14 @@ class Trace:
 
     @staticmethod
     def loads(text: str | bytes) -> Trace:
-        """Read a file from anyone. Raises TraceError, whose message says what is wrong with it."""
+        """Read a file that anyone may have written. Raises TraceError, which says what is wrong."""
         return Trace.read(parse(text))
 
     @staticmethod
     def read(data: dict[str, Any], go_on: Callable[[], None] = lambda: None) -> Trace:
-        """Return the trace of what `parse` returned. Raises TraceError, as `loads` does.
+        """Return the trace of `data`, which `parse` returned. Raises TraceError, as `loads` does.
 
-        Calls `go_on` between its parts, and lets through what that raises.
+        Calls `go_on` from time to time; an error that `go_on` raises ends the reading.
         """
         read_table, read = READERS[data["version"]]
         try:

@@ -1,6 +1,6 @@
 """Packing: a lane's step table as compressed texts, and back.
 
-The texts may come from anyone. docs/trace-format.md says what they hold.
+The texts may come from anyone. docs/trace-format.md describes them.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from engine.trace.rows import DTYPES, SUPPORT
 from engine.trace.steps import StepTable
 from engine.trace.streams import MAX_UNPACKED, PackingError, pack, unpack, unpack_zlib
 
-# The tables of a file: of its rejections there are two.
+# The tables of a file, which stores rejections in two tables.
 STORED = DTYPES | {"rejections": HEAD, "listed": LISTED}
-_TOGETHER = "top"  # of this field a row's bytes stand together: they are often the row before's
+_TOGETHER = "top"  # a field whose bytes are stored row by row: they often equal the row before's
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +32,14 @@ class Room:
     bytes: int
 
     def beside(self, table: StepTable) -> Room:
-        """Return what a table leaves for the other lanes."""
+        """Return the room that `table` leaves for the other lanes."""
         byte_count = sum(rows.nbytes for rows in table.arrays().values())
         positions = self.positions - len(table.positions)
         return Room(self.steps - len(table), positions, self.bytes - byte_count)
 
 
 def pack_table(table: StepTable) -> dict[str, str]:
-    """Return a lane's step table, packed."""
+    """Return a lane's step table as compressed texts, by the tables' names in STORED."""
     stored = rejections.rounded(table)
     rows = table.arrays() | {"rejections": stored.heads, "listed": stored.listed}
     rows["positions"] = residuals.residuals(table)[table.in_sequence]
@@ -49,10 +49,10 @@ def pack_table(table: StepTable) -> dict[str, str]:
 
 
 def unpack_table(packed: dict[str, Any], cells: np.ndarray, codes: int, room: Room) -> StepTable:
-    """Return a lane's step table, checked.
+    """Return a lane's step table from its texts, and check it.
 
-    `cells` are as in the trace's header; `codes` is the size of the vocabulary. Raises
-    PackingError, also where it holds more than there is room for.
+    `cells` are as in the trace's header; `codes` is the size of the vocabulary. Raises PackingError
+    if a check fails, or if the table holds more than there is `room` for.
     """
     most = min(MAX_UNPACKED, room.bytes)
     rows = _unpacked(packed, STORED, unpack, _rows, most)
@@ -77,7 +77,8 @@ def unpack_table(packed: dict[str, Any], cells: np.ndarray, codes: int, room: Ro
 def unpack_table_4(packed: dict[str, Any], cells: np.ndarray, codes: int, room: Room) -> StepTable:
     """Return a lane's step table from a file of version 4.
 
-    There the texts hold the rows of DTYPES as they are, transposed, in zlib streams.
+    In that version the texts are zlib streams that hold the rows of DTYPES, transposed but
+    otherwise unchanged. Arguments and errors are those of `unpack_table`.
     """
     most = min(MAX_UNPACKED, room.bytes)
     rows = _unpacked(packed, DTYPES, unpack_zlib, _transposed, most)
@@ -99,8 +100,8 @@ def _unpacked(
 ) -> dict[str, np.ndarray]:
     """Return the rows of each table.
 
-    `read` makes the rows of a table from its bytes [width, N]. All tables together may take `room`
-    bytes.
+    `stream` decompresses a table's text, and `read` makes rows from the resulting bytes [width, N].
+    All tables together may take `room` bytes.
     """
     rows = {}
     for name, dtype in dtypes.items():
@@ -133,7 +134,10 @@ def _check_heads(stored: Rounded, room: int) -> None:
 
 
 def _bytes(rows: np.ndarray) -> bytes:
-    """Return all first bytes of the rows, then all second ones, and so on; _TOGETHER row by row."""
+    """Return the first byte of every row, then the second byte of every row, and so on.
+
+    The field _TOGETHER is the exception: its bytes follow row by row.
+    """
     columns = rows.view("u1").reshape(len(rows), rows.itemsize).T.copy()
     together = _together(columns, rows.dtype)
     together[:] = together.T.reshape(together.shape)
@@ -141,7 +145,7 @@ def _bytes(rows: np.ndarray) -> bytes:
 
 
 def _rows(columns: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Return the rows from the result of `_bytes` [width, N]."""
+    """Return the rows of `columns` [width, N], which are the bytes that `_bytes` returned."""
     columns = columns.copy()
     together = _together(columns, dtype)
     together[:] = together.reshape(together.shape[::-1]).T
@@ -149,7 +153,7 @@ def _rows(columns: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 
 def _together(columns: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Return a view of the bytes of _TOGETHER, where the rows have such a field."""
+    """Return a view of the bytes of the field _TOGETHER; empty if the rows have no such field."""
     if not dtype.fields or _TOGETHER not in dtype.fields:
         return columns[:0]
     kind, start, *_ = dtype.fields[_TOGETHER]

@@ -22,10 +22,10 @@ class Picture:
     """One finished picture.
 
     Attributes:
-        shift: mean of TV(p', p) over the positions at which a draft was tested; 0 where none was.
-        log_p: its log-probability in nats under the model, at the race's guidance and temperature,
-            before top-k and top-p.
-        cut: how many of its tokens top-k and top-p leave out.
+        shift: mean of TV(p', p) over the positions at which a draft was tested; 0 if no draft was.
+        log_p: the picture's log-probability in nats under the model, at the race's guidance and
+            temperature, before top-k and top-p.
+        cut: the number of its tokens that top-k and top-p leave out.
         right: whether every thing of the caption is in its place; None without a judge.
     """
 
@@ -38,7 +38,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A lane, as `engine.race.request.parse_lane` reads it, and its pictures.
+    """A lane, as text that `engine.race.request.parse_lane` reads, and the lane's pictures.
 
     Picture i belongs to caption i and seed i.
     """
@@ -51,7 +51,8 @@ class Point:
 class Judge:
     """How things are recognised.
 
-    A thing is the nearest of `candidates`, of `things` in all; each is `side` pixels wide.
+    A thing is taken to be the nearest of `candidates`, which are chosen among `things` things. Each
+    is `side` pixels wide.
     """
 
     candidates: int
@@ -61,11 +62,11 @@ class Judge:
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """A measurement.
+    """The measured quality of several lanes.
 
     `weights` are `ImageModel.weights`, `tokens` counts the sampled tokens of a picture, and
-    `captions` says which captions were used. Raises ValueError where the points have different
-    numbers of pictures.
+    `captions` says which captions were used. Raises ValueError if the points have different numbers
+    of pictures.
     """
 
     model: str
@@ -76,7 +77,7 @@ class Quality:
     judge: Judge | None
     commit: str
     machine: str
-    date: str  # on which it was begun, on that machine
+    date: str  # on which the measurement began, in UTC
     points: tuple[Point, ...]
 
     def __post_init__(self) -> None:
@@ -88,7 +89,7 @@ class Quality:
         return len(self.points[0].pictures)
 
     def extended(self, pictures: Sequence[Picture]) -> Quality:
-        """Return it with the next picture of each point."""
+        """Return a copy with one more picture for each point."""
         points = (
             Point(point.lane, (*point.pictures, picture))
             for point, picture in zip(self.points, pictures, strict=True)
@@ -96,10 +97,10 @@ class Quality:
         return dataclasses.replace(self, points=tuple(points))
 
     def continues(self, other: Quality) -> bool:
-        """Return whether both measure the same in the same way.
+        """Return whether both files measure the same lanes in the same way.
 
-        They may have begun at different times and places. A seed draws the same tokens on any
-        machine, up to floating point.
+        They may have begun at different times, on different machines: a seed draws the same tokens
+        on any machine, up to floating point.
         """
         mine, others = (
             dataclasses.replace(
@@ -110,7 +111,7 @@ class Quality:
         return mine == others
 
     def save(self, file: Path) -> None:
-        """Replace the file atomically."""
+        """Write the measurement to a file, which is replaced atomically."""
         plain = dataclasses.asdict(self)
         for stored, point in zip(plain["points"], self.points, strict=True):
             stored["pictures"] = _columns(point.pictures)
@@ -132,6 +133,9 @@ class Quality:
 
 
 def _columns(pictures: Sequence[Picture]) -> dict[str, list[Any]]:
-    """Return the pictures' numbers by field: a third of the bytes of one object a picture."""
+    """Return the pictures' values by field.
+
+    This takes a third of the bytes of one object per picture.
+    """
     names = [field.name for field in dataclasses.fields(Picture)]
     return {name: [getattr(picture, name) for picture in pictures] for name in names}

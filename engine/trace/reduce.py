@@ -12,9 +12,9 @@ from engine.trace.steps import StepTable
 
 
 class Dropped(Enum):
-    """A detail that a file leaves out; the members are in the order in which it does."""
+    """A kind of detail that a file can leave out; the first member is left out first."""
 
-    REJECTIONS = "rejections"  # the distributions behind rejected drafts: `rejections`
+    REJECTIONS = "rejections"  # the table `rejections`: the distributions of rejected drafts
     DRAFTS = "drafts"  # the rows of positions that a step did not commit
 
 
@@ -26,9 +26,9 @@ def without_rejections(table: StepTable) -> StepTable:
 
 
 def without_drafts(table: StepTable) -> StepTable:
-    """Return the table with the rows of committed positions alone.
+    """Return the table with only the rows of committed positions.
 
-    No earlier row can then hold the distribution of a position's draft.
+    A position whose q was stored as the p of an earlier row then has no q, since that row is gone.
     """
     keep, steps = table.committed, table.steps.copy()
     steps["positions"] = steps["committed"]

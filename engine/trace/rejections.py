@@ -2,11 +2,11 @@
 
 They are most of a race's bytes, so they are rounded to what it takes to judge a draft again.
 
-Whether a rule accepts a draft x depends on the probability of x and its neighbours under p, divided
-by that under q, which is at least q(x). So steps are fractions of q(x), and p(x) and q(x) are
-exact. GSD ranks tokens by p; rounding keeps tokens below x below it, those above x above it, and
-equal ones equal. `engine.race.rejudge` judges rejections as they are stored, so that a race and its
-file give the same answers.
+A rule accepts a draft x by a ratio: the probability of x and its neighbours under p, divided by
+their probability under q. The divisor is at least q(x), so values are rounded to steps that are
+fractions of q(x). p(x) and q(x) themselves are exact. GSD ranks tokens by p, so rounding keeps
+every token on its side of x: below x, above x, or equal to x. `engine.race.rejudge` judges
+rejections as they are stored, so that a race and its file give the same answers.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from engine.trace.rows import DTYPES, SUPPORT
 from engine.trace.shares import NONE
 from engine.trace.steps import StepTable
 
-# One of each rejection: how many tokens it lists, its uniform number, p(x) and q(x).
+# A row for each rejection: how many tokens it lists, its uniform number, p(x) and q(x).
 HEAD = np.dtype([("count", "<u2"), ("uniform", "<f4"), ("p", "<f4"), ("q", "<f4")])
-# One of each token that a rejection lists: how far its number is from that of the row before, or
-# from 0, modulo 2**16; the codes of its p and q. Where p(x) > 0, that of p is one more for a p
-# equal to p(x), and two more for a larger one.
+# A row for each token that a rejection lists: the token's number minus that of the row before (or
+# minus 0), modulo 2**16, and the codes of its p and q. Where p(x) > 0, the code of p is one more if
+# p equals p(x), and two more if p is larger.
 LISTED = np.dtype([("gap", "<u2"), ("p", "<u2"), ("q", "<u2")])
 
 # A code n stands for c ((1 + (n mod 4096) / 4096) 2^(n div 4096) - 1): steps of c / 4096 near 0,
-# and of 1 / 4096 of a value well above c. The scale c is a power of 2, these times the one at or
-# below q(x).
+# and of 1 / 4096 of a value well above c. The scale c is the power of 2 at
+# or below q(x), times P_SCALE or Q_SCALE.
 P_SCALE, Q_SCALE = np.float32(2**-6), np.float32(2**-1)
-LEAST = np.float32(2**-8)  # what a smaller q(x) counts as: codes of p up to 1 then fit 16 bits
+LEAST = np.float32(2**-8)  # a smaller q(x) counts as this, so that codes of p up to 1 fit 16 bits
 _DROPPED = 11  # the bits of a float32's 23 that a code leaves out
 _EXPONENT = np.uint32(0x7F800000)
 
@@ -73,10 +73,10 @@ def rounded(table: StepTable) -> Rounded:
 
 
 def restored(stored: Rounded, table: StepTable) -> np.ndarray:
-    """Return the rows of `rejections` from what is stored of them.
+    """Return the rows of `rejections` from their stored form.
 
-    `table` has their drafts. The counts must be at most SUPPORT and add up to the rows of `listed`,
-    and p(x) and q(x) must be between 0 and 1.
+    `table` has the rejected drafts. The counts must be at most SUPPORT and add up to the rows of
+    `listed`, and p(x) and q(x) must be between 0 and 1.
     """
     heads, listed = stored.heads, stored.listed
     kept = np.arange(SUPPORT) < heads["count"][:, None]
@@ -112,7 +112,7 @@ def _drafts(table: StepTable) -> np.ndarray:
 def _scales(heads: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the scales of p and of q of each rejection [N].
 
-    A draft with p(x) = 0 has no rank by p; there p is as coarse as q.
+    If p(x) = 0, the draft has no rank by p, so p is rounded as coarsely as q.
     """
     power = (np.maximum(heads["q"], LEAST).view("<u4") & _EXPONENT).view("<f4")
     q_scale = power * Q_SCALE
@@ -120,14 +120,14 @@ def _scales(heads: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _codes(values: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """Return the codes (u2) nearest to probabilities."""
+    """Return the codes (u2) of these scales that are nearest to probabilities."""
     bits = (values.clip(0) + scale).view("<u4") - scale.view("<u4")
     codes: np.ndarray = (bits + (1 << _DROPPED - 1) >> _DROPPED).astype("<u2")
     return codes
 
 
 def _values(codes: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """Return the values of codes, float32; exact."""
+    """Return the exact float32 values of codes of these scales."""
     bits = (codes.astype("<u4") << _DROPPED) + scale.view("<u4")
     values: np.ndarray = bits.view("<f4") - scale
     return values

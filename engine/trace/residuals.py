@@ -18,7 +18,7 @@ from engine.trace.steps import StepTable
 
 
 def residuals(table: StepTable) -> np.ndarray:
-    """Return the rows of `positions` with the fields of EXPECTED minus their expected values."""
+    """Return the rows of `positions`, with the fields of EXPECTED as residuals."""
     differences, expected = table.positions.copy(), _Expected(table, table.positions)
     for name, expect in EXPECTED.items():
         differences[name] -= expect(expected)
@@ -26,7 +26,7 @@ def residuals(table: StepTable) -> np.ndarray:
 
 
 def positions_of(table: StepTable) -> np.ndarray:
-    """Return the rows of `positions` from a table that has their residuals.
+    """Return the rows of `positions` from a table that has residuals in their place.
 
     The table must have passed `check_refs`.
     """
@@ -39,14 +39,20 @@ def positions_of(table: StepTable) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class _Expected:
-    """The expected values of `rows`, which are those of `table` as far as they are known."""
+    """Computes the expected values of fields of `rows`.
+
+    `rows` are the `positions` of `table`, with the values of those fields that are known so far.
+    """
 
     table: StepTable
     rows: np.ndarray
 
     @cached_property
     def likeliest(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the likeliest tokens of q and their shares [N, TOP], where q's source says."""
+        """The likeliest tokens of each row's q, and their shares, both [N, TOP].
+
+        They are read where the row's Source says.
+        """
         source, table = self.table.source, self.table
         tokens = np.full((len(self.rows), TOP), NONE, "<u2")
         shares = np.zeros_like(tokens)
@@ -86,13 +92,13 @@ class _Expected:
         return np.where((p == NONE) | (q == NONE), NONE, ratio).astype("<u2")
 
     def _share(self, tokens: np.ndarray, shares: np.ndarray) -> np.ndarray:
-        """Return the draft's share among the likeliest tokens; 0 where it is not one of them."""
+        """Return the draft's share among `tokens` [N, TOP]; 0 if it is not one of them."""
         draft = self.rows["draft"]
         share = (shares * (tokens == draft[:, None])).sum(-1)
         return np.where(draft == NONE, NONE, share).astype("<u2")
 
 
-# In an order in which what is expected of a field needs fields before it alone, and those that are
+# Ordered so that a field's expected values depend only on fields before it, and on fields that are
 # stored as they are.
 EXPECTED: dict[str, Callable[[_Expected], np.ndarray]] = {
     name: getattr(_Expected, name)

@@ -2,10 +2,10 @@
 
 These dtypes are the one description of a row. `StepRecorder` fills the rows from one device copy,
 the trace file packs them, the board sends them, and JavaScript reads them at the offsets that
-`dtypes` exports. Each size is a multiple of 3 bytes, so that the base64 of a longer table begins
-with that of a shorter one.
+`dtypes` exports. Each row's size is a multiple of 3 bytes, so that rows added to a table only add
+to the end of its base64.
 
-Lists of tokens end with NONE.
+Lists of tokens are padded with NONE at their end.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from engine.trace.seconds import PARTS
 from engine.trace.shares import NONE, ONE
 
 TOP = 8  # tokens kept of a distribution
-SUPPORT = 512  # tokens kept of the two distributions behind a rejection
+SUPPORT = 512  # tokens kept of a rejection's p and q
 
 DTYPES = {
-    # One of each step. Times are in microseconds; `rows` are those of the window, all that the
-    # target read behind the prompt, `positions` how many it touched.
+    # A row for each step. Times are in microseconds. `rows` counts the window's rows: all that the
+    # target read after the prompt. `positions` counts the positions that the step touched.
     "steps": np.dtype(
         [
             ("nfe", "<u4"),
@@ -38,14 +38,14 @@ DTYPES = {
             ("padding", "u1"),
         ]
     ),
-    # One of each touched position, those that the step committed first, in sequence order. `draft`
-    # is what was
-    # verified; `p` and `q` its probabilities, `tv` is TV(p, q), `acceptance` the probability with
-    # which the rule accepts this draft, `uniform` the number drawn against it (accepted if
-    # smaller). `shift` is TV(p', p) where the step committed what came of a test, p' being the
-    # distribution of that; NONE elsewhere. `top` are the likeliest tokens of p, `top_shares` their
-    # probabilities. Of `refs`, bits 0-1 are a Source, bit 2 says that `groups` has a row of this
-    # position, bits 4-7 how many `candidates` has.
+    # A row for each touched position: first the positions that the step committed, then the others,
+    # each in sequence order. `draft` is the verified token, `p` and `q` its probabilities, and `tv`
+    # is TV(p, q). `acceptance` is the probability with which the rule accepts this draft; `uniform`
+    # is the number drawn for the test, which accepts if it is smaller. If a test decided the
+    # committed token, `shift` is TV(p', p), where p' is that token's distribution; otherwise it is
+    # NONE. `top` has the likeliest tokens of p, `top_shares` their probabilities. In `refs`, bits
+    # 0-1 are a Source, bit 2 says that `groups` has a row for this position, and bits 4-7 count its
+    # rows in `candidates`.
     "positions": np.dtype(
         [
             ("draft", "<u2"),
@@ -65,20 +65,22 @@ DTYPES = {
             ("padding", "u1"),
         ]
     ),
-    # The likeliest tokens of q, of each position whose source is OWN.
+    # A row for each position whose source is OWN: the likeliest tokens of its q.
     "distributions": np.dtype(
         [("top", "<u2", (TOP,)), ("top_shares", "<u2", (TOP,)), ("padding", "u1")]
     ),
-    # GSD's group C, or LANTERN's neighbourhood A with the draft: how many tokens, those nearest to
-    # the draft, and the two masses whose ratio is the acceptance probability (of the group under
-    # p and q; of A with the draft under p, and of the draft alone under q). Of typical acceptance
-    # (Relaxed SJD) the draft alone: `p` is its probability, `q` the threshold.
+    # GSD's group C, or LANTERN's neighbourhood A with the draft. `count` is its number of tokens,
+    # and `neighbours` are those nearest to the draft. The ratio of the masses `p` and `q` is the
+    # acceptance probability. GSD's are the group's masses under p and q. LANTERN's are the mass of
+    # A with the draft under p, and that of the draft alone under q. Under typical acceptance
+    # (Relaxed SJD) the group is the draft alone: `p` is its probability, `q` the threshold.
     "groups": np.dtype(
         [("count", "<u2"), ("p", "<f4"), ("q", "<f4"), ("neighbours", "<u2", (TOP - 1,))]
     ),
-    # Candidates of SJD-PAC's or LANTERN's tree for a position in the order tried: `p` is the
-    # probability in what earlier rejections left of the target's distribution (in LANTERN with the
-    # neighbourhood's), `q` that in the distribution it was drawn from.
+    # The candidates of SJD-PAC's or LANTERN's tree for a position, in the order tried. `p` is a
+    # candidate's probability in what earlier rejections left of the target's distribution; in
+    # LANTERN it includes the neighbourhood's. `q` is its probability in the distribution that it
+    # was drawn from.
     "candidates": np.dtype(
         [
             ("token", "<u2"),
@@ -86,9 +88,9 @@ DTYPES = {
             ("padding", "u1", (2,)),
         ]
     ),
-    # p and q where a draft was rejected and replaced (a step's last committed position), on the
-    # tokens with the largest p + q, ascending: other rules can then verify the draft again without
-    # a forward pass.
+    # p and q at the position where a draft was rejected and replaced (a step's last committed
+    # one). They cover the tokens with the largest p + q, in ascending order of the tokens. Other
+    # rules can then verify the draft again without a forward pass.
     "rejections": np.dtype(
         [
             ("uniform", "<f4"),
@@ -97,18 +99,19 @@ DTYPES = {
             ("q", "<f4", (SUPPORT,)),
         ]
     ),
-    # One of every sequence position, in the last step of a lane that verifies nothing, or whose
-    # rows do not see all that is before them: TV between what its token was sampled from and the
-    # model's p given all tokens before it; NONE where the layout forces it.
+    # A row for each sequence position, in the last step of a lane that verifies nothing, or whose
+    # rows see only part of the prefix. `shift` is the TV between the distribution that the token
+    # was sampled from and the model's p given all tokens before it. It is NONE if the layout forces
+    # the token.
     "prices": np.dtype([("shift", "<u2"), ("padding", "u1")]),
-    # One of each row of `positions`, of a lane whose rows of the picture advance each at its own
-    # pace: the sequence position that it is about. Of other lanes none: there they follow one
-    # another from the frontier on.
+    # A row for each row of `positions`: its sequence position. Only a lane that draws several rows
+    # of the picture at once has them. In other lanes a step's positions follow one another, from
+    # the frontier on.
     "places": np.dtype([("position", "<u2"), ("padding", "u1")]),
 }
-# Those that are sent to the page.
+# The tables that are sent to the page.
 SENT = ("steps", "positions", "distributions", "groups", "candidates", "prices", "places")
-# Of a position.
+# The fields of `positions` that are shares.
 ShareName = Literal["top1", "top1_draft", "tv", "acceptance", "uniform", "p", "q", "shift"]
 SHARES: tuple[ShareName, ...] = get_args(ShareName)
 
@@ -123,7 +126,7 @@ class Status(IntEnum):
     REFINED = 4  # not committed: the draft was kept or redrawn from the newer distribution
     # not committed: the draft was tested and rejected, and another put in its place
     REJECTED = 5
-    DROPPED = 6  # not committed: behind a rejection, never tested; the next step drafts anew
+    DROPPED = 6  # not committed: after a rejection, never tested; the next step drafts anew
 
 
 class Source(IntEnum):
@@ -156,8 +159,8 @@ class Dtype:
 class Dtypes:
     """Sizes and offsets of the rows that are sent, for JavaScript.
 
-    `none` stands for no token and no share, `one` for a share of 1. `shares` are the fields that
-    hold a share.
+    `none` is the number that stands for a missing token or share; `one` is the share of 1. `shares`
+    are the fields that hold a share.
     """
 
     none: int
@@ -168,7 +171,7 @@ class Dtypes:
 
 @cache
 def dtypes() -> Dtypes:
-    """Return the layouts of the tables above."""
+    """Return the layouts of the tables in SENT."""
     tables = {}
     for table in SENT:
         dtype = DTYPES[table]

@@ -29,5 +29,5 @@ class Seconds:
 
     @property
     def micros(self) -> tuple[int, ...]:
-        """Return whole microseconds, in the order of PARTS."""
+        """The parts in whole microseconds, in the order of PARTS."""
         return tuple(round(1e6 * getattr(self, part)) for part in PARTS)

@@ -15,7 +15,7 @@ from engine.trace.steps import Step, StepTable
 class LaneStats:
     """Counts tokens, passes and time; the metrics have vLLM's and AIPerf's names.
 
-    `lengths` are the numbers of tokens that each step committed.
+    `lengths` has the number of tokens that each step committed.
     """
 
     nfe: int = 0
@@ -23,9 +23,9 @@ class LaneStats:
     drafter_passes: int = 0
     micros: list[int] = field(default_factory=lambda: [0] * len(PARTS))
     lengths: list[int] = field(default_factory=list)
-    _shifts: int = 0  # of all tests, in units of 1 / ONE
+    _shifts: int = 0  # sum over all tests, in units of 1 / ONE
     _tests: int = 0
-    _unread: list[Step] = field(default_factory=list)  # whose shifts are not in these yet
+    _unread: list[Step] = field(default_factory=list)  # steps whose shifts are not counted yet
 
     def add(self, step: Step) -> None:
         """Take in the next step."""
@@ -41,7 +41,7 @@ class LaneStats:
 
     @property
     def clock(self) -> float:
-        """All seconds, summed in microseconds so that equal times are equal numbers."""
+        """The lane's seconds, summed in microseconds so that equal times are equal numbers."""
         return sum(self.micros) / 1e6
 
     @property
@@ -55,17 +55,18 @@ class LaneStats:
         return self.frontier / len(self.lengths) if self.lengths else 0.0
 
     def mean_shift(self) -> float | None:
-        """Return the mean shift of the tests that committed a token, or None.
+        """Return the lane's mean shift so far, or None if it is unknown.
 
-        Once a lane knows its prices, it is the mean price of all tokens. A lane whose rows see only
-        part of the prefix has no mean before that, because its tests account for part of the change
-        alone. Takes in the rows of the steps since the last call, and builds them if necessary.
+        It is the mean over the tests that committed a token. Once the lane knows its prices, it is
+        the mean price of all tokens. A lane whose rows see only part of the prefix has no mean
+        before that: its tests measure only part of the change. The call reads the rows of all steps
+        since the last call, and builds them if necessary.
         """
         if self._unread:
             table = StepTable.join([step.rows for step in self._unread])
             self._unread.clear()
             shift = table.positions["shift"][: 0 if len(table.places) else None]
-            if len(table.prices):  # of the whole picture
+            if len(table.prices):  # they cover the whole picture
                 shift, self._shifts, self._tests = table.prices["shift"], 0, 0
             self._shifts += int(shift[shift != NONE].sum(dtype=np.int64))
             self._tests += int((shift != NONE).sum())

@@ -1,4 +1,4 @@
-"""The step table: what every step of a decoder did, as arrays of the rows of rows.py."""
+"""The step table: what every step of a decoder did, as arrays with the dtypes of rows.py."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ class StepTable:
 
     @staticmethod
     def join(tables: Sequence[StepTable]) -> StepTable:
-        """Join successive tables."""
+        """Join the tables of successive steps into one."""
         if not tables:
             return StepTable(0, *(np.zeros(0, dtype) for dtype in DTYPES.values()))
         parts = [table.arrays() for table in tables]
-        # Of their bytes: NumPy compares the dtypes of all parts, which takes longer.
+        # Join the bytes: NumPy would compare the dtypes of all parts, which takes longer.
         whole = (bytearray().join([part[name].tobytes() for part in parts]) for name in DTYPES)
         arrays = map(np.frombuffer, whole, DTYPES.values())
         return StepTable(tables[0].start, *arrays)
@@ -65,7 +65,7 @@ class StepTable:
 
     @cached_property
     def frontier(self) -> np.ndarray:
-        """Committed positions before each step and after the last [S + 1]."""
+        """Number of committed positions before each step and after the last [S + 1]."""
         return self.start + _ends(self.steps["committed"])
 
     @cached_property
@@ -89,12 +89,12 @@ class StepTable:
 
     @cached_property
     def in_sequence(self) -> np.ndarray:
-        """The rows of `positions` in sequence order, those of one position by their steps."""
+        """Indices that sort `positions` by sequence position; equal ones keep their order."""
         return np.argsort(self.position, kind="stable")
 
     @cached_property
     def earlier(self) -> np.ndarray:
-        """The previous row of the same position, for each row; -1 for none."""
+        """For each row, the index of the previous row of the same position; -1 if there is none."""
         order, earlier = self.in_sequence, np.full(len(self.positions), -1)
         same = np.diff(self.position[order]) == 0
         earlier[order[1:][same]] = order[:-1][same]
@@ -108,23 +108,24 @@ class StepTable:
 
     @cached_property
     def tokens(self) -> list[int]:
-        """Return the committed tokens in the order of their positions."""
+        """The committed tokens in the order of their positions."""
         order = self.position[self.committed].argsort(kind="stable")
         tokens: list[int] = self.positions["token"][self.committed][order].tolist()
         return tokens
 
     @cached_property
     def rejecting(self) -> np.ndarray:
-        """The row of `positions` to which each row of `rejections` belongs."""
+        """For each row of `rejections`, the index of the row of `positions` that it belongs to."""
         last: np.ndarray = self.first[:-1] + self.steps["committed"] - 1
         rows: np.ndarray = last[self.steps["rejected"] > 0]
         return rows
 
     @cached_property
     def shift(self) -> np.ndarray:
-        """The shift of each row, as stored; a committed row has its price, where there is one.
+        """The shift of each row of `positions`, as stored.
 
-        Rows that see only part of the prefix have none before that.
+        Two kinds of table differ. If a table has prices, a committed row has its price instead. If
+        it has `places`, all other rows have NONE, since they see only part of the prefix.
         """
         shift: np.ndarray = self.positions["shift"].copy()
         if len(self.places):
@@ -135,22 +136,22 @@ class StepTable:
 
     @cached_property
     def source(self) -> np.ndarray:
-        """The Source of each row."""
+        """The Source of each row of `positions`."""
         return np.asarray(self.positions["refs"] & 3)
 
     @cached_property
     def has_group(self) -> np.ndarray:
-        """True for each row that has a row in `groups`."""
+        """True for each row of `positions` that has a row in `groups`."""
         return np.asarray(self.positions["refs"] & _HAS_GROUP > 0)
 
     @cached_property
     def candidate_counts(self) -> np.ndarray:
-        """The number of rows that each row has in `candidates`."""
+        """For each row of `positions`, the number of its rows in `candidates`."""
         return self.positions["refs"] >> _CANDIDATES_SHIFT
 
     @cached_property
     def seconds(self) -> np.ndarray:
-        """Where each step's time went, float64 [S, 4] in the order of PARTS."""
+        """The seconds of each part of each step, float64 [S, 4] in the order of PARTS."""
         return np.stack([self.steps[part] / 1e6 for part in PARTS], -1)
 
     @cached_property
@@ -160,7 +161,7 @@ class StepTable:
 
     @cached_property
     def _ends(self) -> np.ndarray:
-        """The number of rows of each of DTYPES before each step, and before the end [8, S + 1]."""
+        """For each of DTYPES, its number of rows before each step and after the last [8, S + 1]."""
         steps = np.arange(len(self) + 1)
         ends = {"steps": steps, "positions": self.first}
         counts = {
@@ -175,12 +176,12 @@ class StepTable:
         return np.stack([ends[table] for table in DTYPES])
 
     def only(self, step: int) -> StepTable:
-        """Return the table of one step, a view of its rows."""
+        """Return the table of one step; its arrays are views."""
         bounds = zip(self.arrays().values(), self._ends[:, step : step + 2].tolist(), strict=True)
         return StepTable(int(self.frontier[step]), *(rows[i:j] for rows, (i, j) in bounds))
 
     def split(self) -> list[StepTable]:
-        """Return a table of each step, a view of its rows."""
+        """Return one table for each step; their arrays are views."""
         return [self.only(step) for step in range(len(self))]
 
 
@@ -188,9 +189,10 @@ class StepTable:
 class Step:
     """One step of a decoder: one target forward pass and the verification after it.
 
-    The rows of the positions that it committed come first and are final. The others are the drafts
-    that the next step finds in its window. A lane may build the rows of many steps together when
-    one of them is first asked for. Raises ValueError where no token is committed.
+    The first rows of the step's table are the positions that it committed; they are final. The
+    other rows are the drafts that the next step finds in its window. A lane may build the rows of
+    many steps together, when the rows of one of them are first read. Raises ValueError if no token
+    is committed.
 
     Attributes:
         nfe: the decoder's target passes so far, including this one.
@@ -198,8 +200,8 @@ class Step:
             the table has `places`.
         after: number of committed positions after the step.
         drafter_passes: the drafter's passes in this step.
-        micros: its microseconds, in the order of PARTS.
-        table: returns its part of the step table.
+        micros: the step's microseconds, in the order of PARTS.
+        table: a function that returns the step's table.
     """
 
     nfe: int
@@ -218,9 +220,9 @@ class Step:
 
     @staticmethod
     def of(table: StepTable) -> Step:
-        """Return the step of a table of one.
+        """Return the step of a table that has only one.
 
-        Raises ValueError where no token is committed, or where a committed position has no row.
+        Raises ValueError if no token is committed, or if a committed position has no row.
         """
         row = table.steps[0]
         before, committed = table.start, int(row["committed"])
@@ -237,7 +239,7 @@ class Step:
 
     @property
     def rows(self) -> StepTable:
-        """Its part of the step table."""
+        """The step's table."""
         return self.table()
 
     @property
@@ -256,15 +258,15 @@ class Step:
 
     @property
     def window(self) -> np.ndarray:
-        """The rows of the remaining drafts."""
+        """The rows of the positions that the step did not commit: the remaining drafts."""
         return self.positions[self.after - self.before :]
 
 
 def steps_of(table: StepTable) -> Iterator[Step]:
     """Yield a table's steps.
 
-    Their rows are cut out of the table whenever they are asked for, because a table that anyone may
-    have written can have many steps.
+    A step's rows are cut out of the table each time they are read, not in advance: a table that
+    anyone may have written can have many steps.
     """
     rows, frontier = table.steps, table.frontier.tolist()
     micros = zip(*(rows[part].tolist() for part in PARTS), strict=True)
@@ -275,9 +277,9 @@ def steps_of(table: StepTable) -> Iterator[Step]:
 
 
 def recorded(steps: Sequence[Step]) -> list[object]:
-    """Return all that is recorded of steps, except their seconds and the width of their windows.
+    """Return all that is recorded of steps, except their seconds and window widths.
 
-    With static shapes windows keep their width to the image's end.
+    The widths are left out because windows with static shapes keep their width to the image's end.
     """
     return [(step.before, step.after, *_compared(step.rows)) for step in steps]
 
