@@ -36,14 +36,17 @@ def add_infill_command(parser: argparse.ArgumentParser) -> None:
 
 
 def reject_text(text: str) -> NoReturn:
-    """Reject a former option. Raises ArgumentTypeError that says what to do instead."""
+    """Reject the former option --text. Raises ArgumentTypeError that says what to do instead."""
     raise argparse.ArgumentTypeError(
         "to fill in blanks of a text, run python -m examples.fill_in_text"
     )
 
 
 def run_infill(args: argparse.Namespace) -> None:
-    """Print the race. Exits with 1 if a lane failed, with 2 for arguments that cannot be raced."""
+    """Run a race that fills in, and print it.
+
+    Exits with 1 if a lane failed, with 2 for arguments that cannot be raced.
+    """
     parser: argparse.ArgumentParser = args.parser
     try:
         lanes = tuple(parse_lane(text.strip(), offered=FILLING) for text in args.lanes.split(","))
@@ -76,7 +79,10 @@ def picture_race(args: argparse.Namespace, lanes: tuple[Lane, ...]) -> Race:
 
 
 def final_codes(trace: Trace, lane: int) -> list[int]:
-    """Return a lane's finished picture in raster order. Raises SettingError if it has none."""
+    """Return the codes of a lane's finished picture in raster order.
+
+    Raises SettingError if there is no such lane, or if it did not finish its picture.
+    """
     lanes = len(trace.header.lanes)
     if not 0 <= lane < lanes:
         raise SettingError(f"The race has lanes 1 to {lanes}, not {lane + 1}.")

@@ -1,6 +1,6 @@
 """The command `photo-finish models`: lists the models that race here, and what each takes.
 
-It also downloads a model, or compares its files and numbers with the published ones.
+The command also downloads a model, or compares its files and numbers with the published ones.
 """
 
 from __future__ import annotations
@@ -148,7 +148,10 @@ def _pinned(sources: Sequence[RepoFiles]) -> str:
 
 
 def fetch(card: ModelCard) -> None:
-    """Download missing files, with a bar on stderr; print their folders. Raises ModelError."""
+    """Download a model's missing files, with a bar on stderr, and print their folders.
+
+    Raises ModelError.
+    """
     if not card.repos:
         print(f"{card.title} comes with the page: there is nothing to download.")
         return
@@ -164,9 +167,10 @@ def fetch(card: ModelCard) -> None:
 
 
 def check(card: ModelCard, args: argparse.Namespace) -> int:
-    """Print each comparison, then the result. Returns 1 if something differs, else 0.
+    """Compare a model's files and numbers with the published ones, and print the result.
 
-    Raises ModelError if files are missing or cannot be loaded.
+    Returns 1 if something differs, else 0. Raises ModelError if files are missing or cannot be
+    loaded.
     """
     # Imported late: the families import transformers, which takes seconds.
     from engine.models.families.janus import JanusModel

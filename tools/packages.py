@@ -1,11 +1,11 @@
-"""Checks that what pip installed is what its makers uploaded, by the hashes in hashes.txt.
+"""Checks that pip installed the files that their makers uploaded, by the hashes in hashes.txt.
 
     pip install --only-binary :all: --report installed.json ...
     python tools/packages.py installed.json
     python tools/packages.py --write
 
-The second command writes hashes.txt anew for the pins of constraints.txt. This file needs nothing
-but Python, since it runs before anything that was installed.
+The last command writes hashes.txt anew for the pins of constraints.txt. This file needs nothing
+but Python, since it runs before any installed package does.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def normal(name: str) -> str:
 
 
 def pins(constraints: str) -> list[tuple[str, str]]:
-    """Return (name, version) of each line of constraints."""
+    """Return (name, version) for each pin in a constraints file."""
     return [(normal(name), version) for name, version in PIN.findall(constraints)]
 
 
@@ -56,12 +56,12 @@ def read(text: str) -> Hashes:
 
 
 def faults(report: dict[str, Any], hashes: Hashes) -> list[str]:
-    """Return a sentence for each package of pip's report that is not the one that is known."""
+    """Return a sentence for each package of pip's report that `hashes` lacks or contradicts."""
     sentences = []
     for item in report["install"]:
         name, version = normal(item["metadata"]["name"]), item["metadata"]["version"]
         archive = item["download_info"].get("archive_info", {})
-        _, _, only = archive.get("hash", "").partition("=")  # all that Debian 12's pip has
+        _, _, only = archive.get("hash", "").partition("=")  # what Debian 12's pip reports
         digest = archive.get("hashes", {}).get("sha256", only)
         known = hashes.get((name, version.partition("+")[0]))
         if known is None and not UNCHECKED.match(name):
@@ -73,7 +73,10 @@ def faults(report: dict[str, Any], hashes: Hashes) -> list[str]:
 
 
 def uploaded(files: Iterable[tuple[str, str]], version: str) -> set[str]:
-    """Return the hashes of a version's wheels for any supported Python, of (file name, hash)."""
+    """Return the hashes of a version's wheels for any supported Python.
+
+    `files` are pairs of a file's name and its hash.
+    """
     return {
         digest
         for file, digest in files

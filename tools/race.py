@@ -1,6 +1,6 @@
 """The command `photo-finish race`: runs a race in a terminal and prints its table as it goes.
 
-The options that other commands share are here too.
+This module also has the options that other commands share.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def add_machine_options(parser: argparse.ArgumentParser, device: str) -> None:
 
 
 def choose_folders(args: argparse.Namespace) -> None:
-    """Set the folder of weights, and the folder for downloads from PHOTO_FINISH_CACHE.
+    """Set the folder of weights from the options, and that of downloads from PHOTO_FINISH_CACHE.
 
     Raises ModelError if the folder of weights does not exist.
     """
@@ -136,9 +136,10 @@ def sampling_of(args: argparse.Namespace, own: Sampling) -> Sampling:
 
 
 def set_threads(args: argparse.Namespace) -> None:
-    """Set torch's threads; by default torch's own number, within a container's quota.
+    """Set torch's number of threads.
 
-    Raises SettingError for a number below 1.
+    The default is torch's own number, at most a container's quota. Raises SettingError for a
+    number below 1.
     """
     if args.threads is None:
         if processors() < torch.get_num_threads():
@@ -175,7 +176,10 @@ def load_model(args: argparse.Namespace) -> ImageModel:
 
 
 def run_race(args: argparse.Namespace) -> None:
-    """Print the race. Exits with 1 if a lane failed, with 2 for arguments that cannot be raced."""
+    """Run a race and print it.
+
+    Exits with 1 if a lane failed, with 2 for arguments that cannot be raced.
+    """
     parser: argparse.ArgumentParser = args.parser
     try:
         # Check before the model is loaded: that may take minutes.
@@ -241,7 +245,10 @@ def print_race(race: Race, out: Path | None) -> None:
 def standings(
     names: Sequence[str], stats: Sequence[LaneStats], states: Sequence[LaneState], length: int
 ) -> str:
-    """Return the stats as text, one row for each lane; `length` in sequence positions."""
+    """Return the stats as text, one row for each lane.
+
+    `length` is the picture's number of sequence positions.
+    """
     width = max(14, *(len(name) + 2 for name in names))
     rows = [f"{'lane':{width}}{_COLUMNS}"]
     for name, standing, state in zip(names, stats, states, strict=True):

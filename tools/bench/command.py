@@ -12,8 +12,8 @@ transformers' own `generate` beside vanilla AR: see tools/bench/peer.py. `--grid
 draws on large grids with random weights: see tools/bench/grids.py.
 
 `--model janus-pro-1b --random-weights` times a public model on a machine without its weights. A
-pass costs the same, but the number of passes of a lane depends on the weights, and with it
-every speed-up.
+pass costs the same. But a lane's number of passes depends on the weights, and so does every
+speed-up.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ class LaneRun:
     """A lane's results of one race.
 
     Attributes:
-        stats: its stats.
-        shift: its mean shift.
-        waited: the seconds of its turns, with what it is not charged for, such as making its
-            rows.
+        stats: the lane's stats.
+        shift: the lane's mean shift.
+        waited: the seconds of the lane's turns, including work that its clock does not count,
+            such as making its rows.
     """
 
     stats: LaneStats = field(default_factory=LaneStats)
@@ -248,7 +248,7 @@ def run_bench(args: argparse.Namespace) -> None:
 def infill_report(
     model: ImageModel, names: list[str], lanes: list[Lane], args: argparse.Namespace
 ) -> None:
-    """Print the figures of infillings, as a card and one line of JSON."""
+    """Fill in pictures, and print the figures as a card and one line of JSON."""
     runs = bench_infill.run(model, names, lanes, PROMPTS[: args.prompts], args.seeds)
     result = {
         "model": model.name,
@@ -271,7 +271,7 @@ def infill_report(
 
 
 def run_grids(args: argparse.Namespace) -> None:
-    """Print what lanes take on large grids, as a card and one line of JSON."""
+    """Draw on large grids, and print the lanes' figures as a card and one line of JSON."""
     parser: argparse.ArgumentParser = args.parser
     names = args.lanes.split(",") if args.lanes else list(bench_grids.LANES)
     sides = [int(side) if side.isdecimal() else 0 for side in args.grids.split(",")]
@@ -291,7 +291,7 @@ def run_grids(args: argparse.Namespace) -> None:
 
 
 def run_peer(args: argparse.Namespace) -> None:
-    """Print what `generate` takes beside vanilla AR, as a card and one line of JSON."""
+    """Time `generate` beside vanilla AR, and print the figures as a card and one line of JSON."""
     parser: argparse.ArgumentParser = args.parser
     if args.infill or args.lanes or args.guided_tokens:
         parser.error(

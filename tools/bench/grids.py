@@ -4,8 +4,8 @@ It measures how many passes are saved by drawing several rows of a picture at on
 such a pass costs. The network is LlamaGen's class with six narrow layers and random weights, so
 that grids of any size take seconds. A low temperature makes its distributions about as uneven
 as a trained model's. But they depend on their context as random weights do, so a public model
-has other numbers of passes. What is measured is how passes grow with the grid, how many rows a
-pass reads, and its cost.
+takes other numbers of passes. The figures show how passes grow with the grid, how many rows a
+pass reads, and what a pass costs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LANES = ("ar", "scd", "zipar:s=8", "zipar", "rows:c=16", "rows:c=8", "rows")
 CODES, WIDTH, LAYERS = 1024, 256, 6
 TEMPERATURE = 0.15
 _CPU = torch.device("cpu")
-FEW = 64  # passes of vanilla AR, which all take about the same time
+FEW = 64  # passes of vanilla AR that are timed, since all take about the same time
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,10 @@ def random_model(
 
 @torch.inference_mode()
 def run_lane(model: ImageModel, name: str, seed: int) -> GridRun:
-    """Draw one picture; of vanilla AR only a part, since it makes one pass per token."""
+    """Draw one picture and return its figures.
+
+    Vanilla AR draws only the first FEW tokens, since it makes one pass per token.
+    """
     lane, stats, rows = parse_lane(name), LaneStats(), 0
     decoder = DECODERS[lane.decoder](model, lane.settings, model.sampling)
     for step in decoder.steps("red apple on sky clouds", seed):

@@ -4,8 +4,9 @@ For each lane it prints passes, seconds, entropy and joint log-likelihood, by sh
 by order, as Tables 1 and 5 of the ASSD paper do.
 
 Each race fills in scattered cells, or a box, of a picture that vanilla AR drew for the prompt.
-The log-likelihood of what was filled in is the model's own, in the race's order, with guidance
-and temperature but without top-k and top-p. A lossless lane's must be that of vanilla AR.
+The log-likelihood of the filled-in cells is the model's own, in the race's order, with guidance
+and temperature but without top-k and top-p. A lossless lane must have the same log-likelihood
+as vanilla AR.
 """
 
 from __future__ import annotations
@@ -137,8 +138,8 @@ def run(
 def card(heading: str, runs: Runs, titles: dict[str, str]) -> str:
     """Return the figures as two tables in Markdown, over both kinds of mask.
 
-    They are passes per token by order and share; and entropy, log p and seconds at the largest
-    share.
+    The first has passes per token by order and share. The second has entropy, log p and seconds
+    at the largest share.
     """
 
     def cell(name: str, share: float, order: str, what: str) -> str:

@@ -2,12 +2,12 @@
 
 Vanilla AR runs beside transformers' own `generate` over the same weights, prompts and sampling,
 by turns in one process. transformers runs its modules with the weights laid out as it loaded
-them; with those that a LeanBody fuses for a processor it would be a tenth faster. `generate`
-draws its tokens by torch.multinomial: other pictures of the same distribution, with as many
-tokens.
+them; on a processor, a LeanBody's fused weights would make it a tenth faster. `generate` draws
+its tokens by torch.multinomial, so its pictures are others of the same distribution, with as
+many tokens.
 
-Vanilla AR's seconds are counted twice: *charged* by its clock, and *waited* for, which is all
-the time from the prompt to the last token, including what a step records.
+Vanilla AR's seconds are counted twice. Those *charged* are its clock's. Those *waited* for are
+all the time from the prompt to the last token, including what a step records.
 """
 
 from __future__ import annotations
@@ -58,7 +58,10 @@ Generate = Callable[[str, CacheKind], Tensor]
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """Seconds of one picture of each contestant, for the same prompt and seed."""
+    """Seconds of one picture of each contestant, for the same prompt and seed.
+
+    `charged` and `waited` are vanilla AR's.
+    """
 
     charged: float
     waited: float
@@ -79,18 +82,18 @@ def require_peer(name: str) -> None:
 def peer_of(model: ImageModel, sampling: Sampling, tokens: int | None = None) -> Generate:
     """Return transformers' own `generate` over a model that `require_peer` accepts.
 
-    It draws `tokens` tokens, by default a whole picture. On a processor it holds the body's
-    weights once more, as transformers lays them out.
+    It draws `tokens` tokens, by default a whole picture. On a processor this takes memory for a
+    second copy of the body's weights, laid out as transformers needs them.
     """
     assert isinstance(model, BodyModel), "every family's model is one"
     _ = model.lean  # lays out the weights for itself when it is first read
     for parameter in model.body.parameters():
-        parameter.data = parameter.data.contiguous()  # on a GPU it is already
+        parameter.data = parameter.data.contiguous()  # on a GPU it is contiguous already
     return PEERS[CARDS[model.name].family](model, sampling, tokens or model.plan.length)
 
 
 def options(tokens: int, sampling: Sampling, cache: CacheKind) -> dict[str, Any]:
-    """Return a GenerationConfig's options for a model's sampling and a number of tokens."""
+    """Return the options of a GenerationConfig for a model's sampling and a number of tokens."""
     return {
         "do_sample": True,
         "temperature": sampling.temperature,
@@ -106,9 +109,9 @@ def options(tokens: int, sampling: Sampling, cache: CacheKind) -> dict[str, Any]
 class GuidedLlama(LlamaForCausalLM):
     """The embedded model's target as `generate` calls it, with guidance in one batch.
 
-    Outside it is one sequence of ids; inside it has a conditional and an unconditional row. The
-    first call has the prompt's ids, which only stand for its rows; each later call has one
-    code.
+    `generate` sees one sequence of ids. Inside, the batch has a conditional and an
+    unconditional row. In the first call the ids only stand for the prompt's embeddings; each
+    later call has one code.
     """
 
     prompt: Prompt
@@ -160,7 +163,7 @@ def _embedded(model: EmbeddedModel, sampling: Sampling, tokens: int) -> Generate
 
 
 def _janus(model: JanusModel, sampling: Sampling, tokens: int) -> Generate:
-    """Use JanusForConditionalGeneration's own loop, which has both rows in one batch."""
+    """Use JanusForConditionalGeneration's own loop, with both rows of guidance in one batch."""
     with torch.device("meta"):
         network = JanusForConditionalGeneration(model.network.config)
     del network.lm_head, network.model.vision_model, network.model.aligner, network.model.vqmodel
@@ -195,13 +198,14 @@ def _janus(model: JanusModel, sampling: Sampling, tokens: int) -> Generate:
 
 
 class CodesHead(nn.Module):
-    """Head with the codes' rows only: logits [.., ids], 0 for every other id.
+    """Output head that has only the rows of picture codes.
 
-    It is less work than the whole head.
+    It returns logits [.., ids], which are 0 for every id that is no code. That is less work
+    than the whole head.
     """
 
     def __init__(self, head: nn.Module, codes: Tensor, ids: int) -> None:
-        """Wrap a head; `codes` [V] are the ids of its rows."""
+        """Wrap `head`, whose rows have the ids `codes` [V]; `ids` is the number of all ids."""
         super().__init__()
         self.head, self.codes, self.ids = head, codes, ids
 
@@ -215,7 +219,8 @@ def _emu3(model: Emu3Model, sampling: Sampling, tokens: int) -> Generate:
     """Use Emu3ForConditionalGeneration as its documentation calls it.
 
     UnbatchedClassifierFreeGuidanceLogitsProcessor does the guidance: it runs the unconditional
-    row in another pass with its own dynamic cache. `prefix_allowed_tokens_fn` gives the layout.
+    row in another pass with its own dynamic cache. `prefix_allowed_tokens_fn` forces the tokens
+    of the layout.
     """
     with torch.device("meta"):
         network = Emu3ForConditionalGeneration(model.config)
@@ -266,7 +271,7 @@ def run_round(
 ) -> Round:
     """Draw a picture by vanilla AR, then by `generate` with each cache.
 
-    Only the first `tokens` are drawn, by default all.
+    Only the first `tokens` tokens are drawn; by default, the whole picture.
     """
     stats, begin = LaneStats(), time.perf_counter()
     steps = VanillaAR(model).steps(prompt, seed)

@@ -1,6 +1,6 @@
 """The command `photo-finish check`: whether races run correctly on this machine, and how fast.
 
-It takes minutes, and is for a host before anybody races.
+The check takes minutes. A host runs it before anybody races.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tools.check.finding import Check, Finding, Grade, Subject, run
 from tools.race import add_model_options, load_model
 
 SIDE = 8  # of the small model's grid
-# By subject. The order matters: only the first race captures graphs, and the profiler that counts
+# By name. The order matters: only the first race captures graphs, and the profiler that counts
 # launches slows down the checks after it.
 CHECKS: dict[str, Check] = {
     "races": races.check_races,
@@ -55,7 +55,7 @@ def add_check_command(parser: argparse.ArgumentParser) -> None:
 
 
 def run_check(args: argparse.Namespace) -> None:
-    """Print the findings as they come, and one line of JSON.
+    """Print the findings as they come, then one line of JSON, and write the report.
 
     Exits with 1 if there is a fault, with 2 if the model cannot be loaded.
     """
@@ -80,7 +80,7 @@ def run_check(args: argparse.Namespace) -> None:
 
 
 def findings_of(model: BodyModel, args: argparse.Namespace) -> list[Finding]:
-    """Return the findings; each is printed as it comes."""
+    """Run all checks, print each finding as it comes, and return the findings."""
     findings: list[Finding] = []
 
     def twin(device: torch.device, dtype: torch.dtype) -> BodyModel:

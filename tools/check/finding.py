@@ -85,7 +85,10 @@ def left_out(name: str, words: str) -> Finding:
 
 
 def run(check: Check, subject: Subject, name: str) -> Iterator[Finding]:
-    """Yield a check's findings; an error that it raises becomes one more, so that others go on."""
+    """Yield a check's findings.
+
+    An error that the check raises becomes a fault, so that other checks go on.
+    """
     try:
         yield from check(subject)
     except Exception as error:

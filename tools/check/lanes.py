@@ -1,4 +1,4 @@
-"""Checks of lanes: the same tokens however they are launched, and logits that are exact enough.
+"""Checks of lanes: equal tokens however kernels are launched, and logits that are exact enough.
 
 A lane is launched kernel by kernel, with static shapes and as CUDA graphs. The device's logits
 are compared with a processor's in float64.
@@ -35,7 +35,7 @@ MOST_OFF = {torch.float64: 1e-9, torch.float32: 1e-3, torch.bfloat16: 0.15, torc
 def check_lanes(subject: Subject) -> Iterator[Finding]:
     """Check every lane's first steps: with changing shapes, with static ones, and captured.
 
-    The last two run the same kernels, so their records must be equal.
+    Static and captured steps run the same kernels, so their records must be equal.
     """
     model = subject.model
     for name in WHOLE:
@@ -84,7 +84,10 @@ class FailingCapture(CudaCapture):
 
 
 def check_failed_capture(subject: Subject) -> Iterator[Finding]:
-    """Check that a lane whose capture fails draws its tokens, and that the next is captured."""
+    """Check a lane whose capture fails, and the next lane.
+
+    The first must still draw its tokens, and the next one must be captured.
+    """
     model, name, what = subject.model, "sjd", "a capture that fails"
     if model.captures is None:
         yield left_out(what, "Nothing is captured here.")
@@ -135,7 +138,7 @@ def check_logits(subject: Subject) -> Iterator[Finding]:
 
 
 def parameters(model: BodyModel) -> list[Tensor]:
-    """Return the parameters of all its networks, each once."""
+    """Return the parameters of all the model's networks, each once."""
     parts = [part for part in vars(model).values() if isinstance(part, nn.Module)]
     tensors = (tensor for part in parts for tensor in part.parameters())
     return list({id(tensor): tensor for tensor in tensors}.values())
@@ -159,7 +162,7 @@ def first_steps(model: BodyModel, name: str) -> list[Step]:
 
 
 def tokens_of(steps: list[Step]) -> list[int]:
-    """Return the first TOKENS tokens."""
+    """Return the first TOKENS tokens that the steps committed."""
     tokens: list[int] = StepTable.join([step.rows for step in steps]).tokens
     return tokens[:TOKENS]
 

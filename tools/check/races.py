@@ -1,4 +1,4 @@
-"""Checks of whole races: first and second race, memory, a race that runs out of it, and pictures.
+"""Checks of whole races: a first and a second race, memory, running out of memory, and pictures.
 
 The memory that a race takes is compared with what the check of memory predicts.
 """
@@ -25,14 +25,14 @@ from tools.check.speed import timed
 
 LANES = ("ar", "sjd", "gsd", "lantern", "sjd-pac")
 PICTURES = 7
-SPARE, PIECE = 2**26, 2**23  # bytes: left to the race that runs out of memory; of one allocation
+SPARE, PIECE = 2**26, 2**23  # bytes left to the race that runs out of memory, and of one allocation
 _MARGIN = 2**28  # bytes above the check of memory's prediction, for the kernels themselves
 
 
 def check_races(subject: Subject) -> Iterator[Finding]:
-    """Run two races of the same lanes; call it first.
+    """Run two races of the same lanes, and compare the memory that they take with the prediction.
 
-    The first race captures graphs, the second one does not.
+    This check must come first, since its first race captures graphs and its second does not.
     """
     model, device = subject.model, subject.model.device
     held = 0
@@ -113,7 +113,7 @@ def check_out_of_memory(subject: Subject) -> Iterator[Finding]:
 
 
 def check_pictures(subject: Subject) -> Iterator[Finding]:
-    """Decode as many pictures at once as a race may have."""
+    """Decode PICTURES pictures at once, and time it."""
     model = subject.model
     codes = np.zeros((PICTURES, *model.grid), int)
     calls = 1 if model.slow_pixels else 5
@@ -130,7 +130,7 @@ def race(model: ImageModel) -> tuple[list[Frame], float]:
     """Race until each lane has drawn TOKENS tokens.
 
     Returns:
-        The last frame of each lane, and the seconds of their clocks.
+        The last frame of each lane, and the sum of the lanes' clocks in seconds.
     """
     lanes = tuple(map(Lane, LANES))
     frames = iter(Race(model, RaceRequest(PROMPT, 0, lanes, model.sampling, model.name)))

@@ -56,7 +56,7 @@ def line(finding: Finding) -> str:
 
 
 def as_markdown(command: str, about: dict[str, str], findings: Sequence[Finding]) -> str:
-    """Return the file that is attached to an issue."""
+    """Return the report as a Markdown file that can be attached to an issue."""
     rows = ["# Photo Finish, check", "", f"`{command}`", ""]
     rows += [f"* {name}: {value}" for name, value in about.items()]
     rows += ["", summary(findings), "", "| | what | found |", "| --- | --- | --- |"]
@@ -74,7 +74,7 @@ def as_json(command: str, about: dict[str, str], findings: Sequence[Finding]) ->
 
 
 def summary(findings: Sequence[Finding]) -> str:
-    """Return a sentence on how it went."""
+    """Return a sentence that names the faults, if there are any."""
     faults = [finding.name for finding in findings if finding.outcome is Grade.FAULT]
     if not faults:
         return "No fault was found."

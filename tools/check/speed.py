@@ -20,13 +20,16 @@ from tools.check.finding import Finding, Subject, good, left_out
 from tools.check.lanes import TOKENS, first_steps
 
 WIDTHS = (1, 16, 32, 64)  # rows of a window
-PASSES = 20  # their median counts; fewer on a processor that takes more than SECONDS
+PASSES = 20  # whose median counts; fewer on a processor where they take more than SECONDS
 SECONDS = 10.0
 COPIED = {"cuda": 2**31, "cpu": 2**28}  # bytes, many times a cache's size
 
 
 def bandwidth(device: torch.device) -> float:
-    """Return the bytes a second that a copy on the device reads and writes, the median of ten."""
+    """Return the bytes per second that a copy on the device reads and writes.
+
+    It is the median of ten copies.
+    """
     source = torch.zeros(COPIED[device.type], dtype=torch.uint8, device=device)
     target = torch.empty_like(source)
     return 2 * len(source) / timed(device, lambda: target.copy_(source), 10)
@@ -39,7 +42,7 @@ def weights_read(model: BodyModel) -> int:
 
 
 def check_speed(subject: Subject) -> Iterator[Finding]:
-    """Time a pass of each width after a prompt, captured if lanes are."""
+    """Time a pass of each of WIDTHS after a prompt, captured if lanes are."""
     model = subject.model
     rate, read = bandwidth(model.device), weights_read(model)
     floor = read / rate
@@ -87,7 +90,7 @@ def timed_pass(model: BodyModel, rows: int) -> float:
 
 
 def check_shares(subject: Subject) -> Iterator[Finding]:
-    """Report which part of each lane's step is the forward pass, and which is other work."""
+    """Report how much of each lane's step is the forward pass, and how much is other work."""
     model = subject.model
     for name in WHOLE:
         first_steps(model, name)  # captures here, so that the next picture need not
@@ -109,7 +112,7 @@ def check_shares(subject: Subject) -> Iterator[Finding]:
 def timed(device: torch.device, function: Callable[[], object], count: int) -> float:
     """Return the median seconds of `count` calls, or of fewer once SECONDS have passed.
 
-    Two calls before them do not count.
+    Two earlier calls are not counted.
     """
     seconds: list[float] = []
     clock, begin = StepClock(device), time.perf_counter()

@@ -1,7 +1,7 @@
 """Checks what a step costs a GPU besides arithmetic.
 
-They count how often the host waits for it, and how many kernels, graphs and copies are
-launched.
+They count how often the host waits for the GPU, and how many kernels, graphs and copies a step
+launches.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def check_steps(subject: Subject) -> Iterator[Finding]:
 
 @torch.inference_mode()
 def one_step(model: BodyModel, name: str) -> tuple[list[str], Counter[str]]:
-    """Return where in the code a step waits for the device before its end, and what it launches."""
+    """Return where in the code a step waits for the device before it ends, and what it launches."""
     steps = DECODERS[name](model).steps(PROMPT, 0)
     for _ in itertools.islice(steps, WARM):
         pass

@@ -1,4 +1,4 @@
-"""The cases enumerated for a decoder: small models, each with some corners of its settings."""
+"""The cases enumerated for a decoder: small models, each with some of the settings to judge."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Case:
 
     Attributes:
         joint: the decoder's joint distribution over the plan's sequences.
-        expected: the model's own.
+        expected: the model's own joint distribution over them.
     """
 
     standard: StandardToy
@@ -50,7 +50,7 @@ class Case:
 
     @cached_property
     def difference(self) -> float:
-        """The largest difference between two probabilities of a sequence."""
+        """The largest difference between a sequence's probabilities by decoder and model."""
         return distance(self.joint, self.expected)
 
     @property
@@ -59,7 +59,7 @@ class Case:
 
     @cached_property
     def variation(self) -> float:
-        """Total variation of whole sequences; 0 if they differ by rounding only."""
+        """Total variation of the two joint distributions; 0 if they differ by rounding only."""
         return joint_variation(self.joint, self.expected) if self.differs else 0.0
 
 
@@ -76,10 +76,10 @@ EnumerationResult = Enumeration | NotEnumerable | TooManyOutcomes
 def enumerate_on(
     number: int, kind: type[WindowDecoder], every: Sequence[Settings]
 ) -> Iterator[tuple[Settings, EnumerationResult]]:
-    """Enumerate as many settings on a standard model as its runs allow.
+    """Enumerate as many settings on a standard model as its limit on runs allows.
 
-    Yields each settings with their enumeration, or with why they could not be enumerated.
-    `exactly` must be in use.
+    Yields each settings with their enumeration, or with the reason why they could not be
+    enumerated. `exactly` must be in use.
 
     Args:
         number: the model's number among the standard ones.
@@ -128,9 +128,9 @@ class Cases:
 
     @property
     def smallest(self) -> Case:
-        """The differing case with the fewest outcomes on the first model that has one.
+        """The cheapest differing case on the smallest model that has one.
 
-        If no case differs, it is chosen among all cases.
+        If no case differs, the cheapest case on the smallest model.
         """
         some = [case for case in self.done if case.differs] or self.done
         first = [case for case in some if case.standard is some[0].standard]
@@ -141,9 +141,9 @@ class Cases:
         return any(case.differs for case in self.done)
 
     def uncovered(self, every: Sequence[Settings]) -> list[Settings]:
-        """Return settings that together have every knob's value that no case has.
+        """Return few settings that together cover the knobs' values that no case has.
 
-        They are chosen greedily, so they are few.
+        They are chosen greedily.
         """
         remaining_values = {held for settings in every for held in _values(settings)}
         remaining_values -= {held for case in self.done for held in _values(case.settings)}
@@ -174,7 +174,7 @@ class Cases:
 
 
 def _distinct(every: Sequence[Settings], size: int) -> list[Settings]:
-    """Drop settings that differ only in whole numbers above `size`, as wide windows do."""
+    """Drop settings that differ from others only in whole numbers above `size`: wide windows."""
     representatives = dict[tuple[object, ...], Settings]()
     for settings in every:
         values = (getattr(settings, name) for name, _, _ in knobs(type(settings)))
@@ -196,13 +196,16 @@ def _values(settings: Settings) -> set[tuple[str, object]]:
 
 
 def _from(settings: Sequence[Settings], turn: int) -> Iterator[Settings]:
-    """Yield all settings, from another start on each turn, so that larger models get other ones."""
+    """Yield all settings, beginning elsewhere for each `turn`.
+
+    So the larger models are judged with different settings.
+    """
     for i in range(len(settings)):
         yield settings[(i + 5 * turn) % len(settings)]
 
 
 def changed_knobs(settings: Settings) -> str:
-    """Return in words the values that are not the defaults."""
+    """Return in words the values of settings that are not the defaults."""
     values = [
         f"{name} = {getattr(settings, name)}"
         for name, _, default in knobs(type(settings))

@@ -28,7 +28,11 @@ SEEDS = range(3)
 
 
 def pictures(kind: type[Decoder]) -> list[tuple[Toy, Plan]]:
-    """Return models for a decoder: with forced tokens, without, and with one token."""
+    """Return the models, each with its plan, on which a decoder is checked.
+
+    Their pictures have forced tokens, none, or a single token. A decoder that fills in has one
+    model.
+    """
     if kind.infills:
         mask = [True, False, True, True, True, True]
         filling = Infilling.of_mask([0] * 6, mask, "spread")
@@ -40,7 +44,7 @@ def pictures(kind: type[Decoder]) -> list[tuple[Toy, Plan]]:
 
 
 def check(kind: type[Decoder], settings: Settings) -> list[Check]:
-    """Check whether it decodes, and if so, whether it does everything else that a lane must."""
+    """Check whether the decoder decodes and, if so, whether it does all else that a lane must."""
     try:
         for model, plan in pictures(kind):
             for seed in SEEDS:
@@ -68,9 +72,9 @@ def _raised(kind: type[Decoder], error: Exception, when: str = "It raises an err
 def _decoded(
     kind: type[Decoder], settings: Settings, model: Toy, plan: Plan, seed: int
 ) -> list[Step]:
-    """Return the steps.
+    """Return the steps of a picture.
 
-    Raises ContractError if a step commits nothing, or if they do not end the picture.
+    Raises ContractError if a step commits nothing, or if the steps do not end with the picture.
     """
     steps, frontier = list[Step](), 0
     for step in kind(model, settings, plan=plan).steps("", seed):
@@ -87,7 +91,7 @@ def _decoded(
 
 @contextmanager
 def global_numbers(seed: int) -> Iterator[None]:
-    """Put Python's, NumPy's and PyTorch's own generators into another state."""
+    """Seed Python's, NumPy's and PyTorch's global generators within this context."""
     states = random.getstate(), np.random.get_state()
     with torch.random.fork_rng():
         random.seed(seed)
@@ -108,7 +112,10 @@ def _of_all(
     bad: str,
     raising: str,
 ) -> Check:
-    """Check that `same` holds for all pictures and seeds; `raising` says when an error came."""
+    """Return the check `name`: whether `same` holds for all pictures and seeds.
+
+    `good` and `bad` are its words for either result. `raising` begins its words for an error.
+    """
     try:
         passed = all(same(model, plan, seed) for model, plan in pictures(kind) for seed in SEEDS)
     except Exception as error:

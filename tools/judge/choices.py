@@ -1,10 +1,10 @@
 """The choices that random numbers make.
 
 A decoder compares a uniform number with a threshold, or inverts a cumulative sum at it. So what
-it does is a piecewise constant function of its numbers. Here a number is the interval that it
-lies in, at first (0, 1). A choice narrows the interval. A later choice by the same number, even
-if the decoder kept it or read it again, is made within the rest. `Choices` takes one piece in
-each run, and `outcomes` runs until every piece was taken.
+the decoder does is a piecewise constant function of its numbers. Here a number is the interval
+that it lies in, at first (0, 1). A choice narrows the interval. A later choice by the same
+number is made within the narrowed interval, even if the decoder kept the number or read it
+again. `Choices` takes one piece in each run, and `outcomes` runs until every piece was taken.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Choices:
     def restore(
         self, state: _Made, later: list[Callable[[], int] | int], script: list[int]
     ) -> None:
-        """Go back to the choices of `state`, with the outcomes `later` open; follow `script`."""
+        """Go back to the choices of `state`, reopen the outcomes `later`, and follow `script`."""
         self.script, self.picks, self.later = list(script), [], list(later)
         self.intervals, self.narrowed = dict(state.intervals), set(state.narrowed)
         self.weight = state.weight
@@ -99,12 +99,12 @@ def outcomes(
     """Yield the choices and the value of every outcome of a computation.
 
     Outcomes are told apart by what `read` reads, and by what the caller reads before it asks
-    for the next one. Reading needs no new run.
+    for the next outcome. Reading needs no new run.
 
     Args:
         run: the computation.
         intervals: the intervals that numbers lie in at first.
-        read: reads what `run` computed; by default it returns that.
+        read: makes the yielded value from the result of `run`; by default it is that result.
     """
     script: list[int] = []
     while True:
@@ -124,9 +124,9 @@ def outcomes(
 
 
 def _next(picks: list[tuple[int, int]], script: list[int]) -> bool:
-    """Turn `script` into that of the run after the one that took these options.
+    """Change `script` to that of the next run, given the options that the last run took.
 
-    Returns False after the last run.
+    Returns False if there is no next run.
     """
     while picks and picks[-1][0] == picks[-1][1] - 1:
         picks.pop()
@@ -146,13 +146,13 @@ def current() -> Choices:
 
 
 def is_recording() -> bool:
-    """Return whether numbers are only recorded."""
+    """Return whether `recording` is in use."""
     return _RECORDING.get()
 
 
 @contextmanager
 def recording() -> Iterator[None]:
-    """Record NaN in place of a random number's value."""
+    """Read a random number's value as NaN within this context, instead of raising an error."""
     before = _RECORDING.set(True)
     try:
         yield

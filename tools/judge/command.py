@@ -1,6 +1,6 @@
 """The command `photo-finish judge my_rule.py`: says whether a decoder is lossless.
 
-If it is not, the verdict says by how much, and on which smallest case.
+If it is not, the verdict says by how much, and gives the smallest case that differs.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _decoders(which: str) -> list[type[Decoder]]:
 
 
 def _kept(verdict: Verdict) -> bool:
-    """Return whether it promises no more than was found, and passes every check."""
+    """Return whether the badge promises no more than was found, and every check passed."""
     promises = [Badge.CHANGED_DISTRIBUTION, Badge.SAME_DISTRIBUTION, Badge.IDENTICAL]
     badge = verdict.outcome.badge
     kept = badge in promises and promises.index(badge) >= promises.index(Badge(verdict.claim))

@@ -1,6 +1,6 @@
 """The settings of a decoder that are judged: its defaults, and corners of its knobs.
 
-Any three corners of three knobs meet in some settings.
+For any three knobs, every combination of their corners that is valid occurs in some settings.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from engine.settings import Knob, SettingError, Settings, knobs
 
-TOGETHER = 3  # knobs
+TOGETHER = 3  # knobs, all of whose combinations are judged
 Some = tuple[tuple[str, Any], ...]  # some knobs in their order, each with a value
 
 
@@ -37,7 +37,7 @@ def corners(spec: Knob, default: Any) -> list[Any]:
 def settings_to_judge(kind: type[Settings]) -> list[Settings]:
     """Return the settings to judge, the defaults first.
 
-    Combinations of values that no valid settings have are left out.
+    A combination of values that occurs in no valid settings is left out.
     """
     specs = {name: (spec, default) for name, spec, default in knobs(kind)}
     values = {name: corners(*spec) for name, spec in specs.items()}
@@ -66,7 +66,10 @@ def _rows(
     values: dict[str, list[Any]],
     combinations: dict[Some, None],
 ) -> Iterator[dict[str, Any]]:
-    """Yield values of all knobs that include `some`; not every row is valid."""
+    """Yield rows, each with a value for every knob, that agree with `some`.
+
+    Not every row is valid.
+    """
     defaults = {name: default for name, (_, default) in specs.items()}
     needed = dict(some)
     while (
@@ -82,7 +85,7 @@ def _rows(
         needed |= dict(needs)
     yield _filled(needed, values, combinations)
     yield defaults | needed
-    for name in values:  # with another value, since a default may not be valid beside them
+    for name in values:  # with other values, since a default may not be valid beside these
         if name not in needed:
             yield from (defaults | needed | {name: value} for value in values[name])
 
@@ -100,7 +103,10 @@ def _held(row: dict[str, Any]) -> Iterator[Some]:
 def _filled(
     some: dict[str, Any], values: dict[str, list[Any]], combinations: dict[Some, None]
 ) -> dict[str, Any]:
-    """Add values of the other knobs, each the one that meets most of what is left."""
+    """Return `some` with a value added for each of the other knobs.
+
+    The value of a knob is the one that meets most of the remaining `combinations`.
+    """
     row = dict(some)
     order = list(values)
 
@@ -119,7 +125,7 @@ def _filled(
 
 
 def _in_use(settings: Settings, specs: dict[str, tuple[Knob, Any]]) -> Settings:
-    """Set each knob that does nothing there to its default, if the result is valid."""
+    """Set each knob that has no effect in these settings to its default, if the result is valid."""
     idle = {
         name: default
         for name, (spec, default) in specs.items()

@@ -44,8 +44,8 @@ def counterexample(kind: type[WindowDecoder], case: Case) -> Counterexample:
 def true_shift(case: Case) -> float:
     """Return the expected sum over a sequence's tokens of the TV from the model's distribution.
 
-    Both distributions of a token, the decoder's and the model's, are given the tokens before
-    it.
+    The TV is between the decoder's and the model's distribution of a token, both given the
+    tokens before it.
     """
     return sum(
         0.5 * chance * abs(decoder_p - p)
@@ -57,8 +57,8 @@ def true_shift(case: Case) -> float:
 def first_difference(case: Case) -> tuple[tuple[int, ...], int, float, float]:
     """Return the shortest prefix whose next token's distributions differ, and that token.
 
-    Of several tokens it is the one with the largest difference, weighted by how often the
-    decoder gets there.
+    If several tokens differ, the one with the largest difference is returned. A difference is
+    weighted by how often the decoder comes to the prefix.
 
     Returns:
         The prefix, the token, and its probabilities by vanilla AR and by the decoder.
@@ -76,7 +76,7 @@ def first_difference(case: Case) -> tuple[tuple[int, ...], int, float, float]:
 
 
 def _tokens(case: Case, n: int) -> list[tuple[tuple[int, ...], float, float, float]]:
-    """Return every n + 1 tokens that either may draw, with their probabilities.
+    """Return every n + 1 first tokens that vanilla AR or the decoder may draw, with probabilities.
 
     Each row has the n + 1 tokens, the probability that the decoder draws the first n, and two
     probabilities of the last one: vanilla AR's and the decoder's.

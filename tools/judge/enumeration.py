@@ -1,8 +1,9 @@
 """The exact joint distribution of what a decoder decodes.
 
 Every outcome of its random numbers is enumerated in float64, step by step. A step leads to a
-node, which holds all that later steps depend on: the decoder's state, and the intervals of the
-numbers that some run reads again in a later step. Runs that reach the same node are merged.
+node, which holds all that later steps depend on. That is the decoder's state, and the intervals
+of the numbers that some run reads again in a later step. Runs that reach the same node are
+merged.
 """
 
 from __future__ import annotations
@@ -57,9 +58,9 @@ class Node:
     state: DecodeState
     intervals: Intervals
     chance: float
-    path: Path  # one of those that lead to it
-    narrowed: set[int] = field(default_factory=set)  # numbers that the step before it read
-    history: Any = None  # what a Walk keeps of how it came here
+    path: Path  # one of the paths that lead to the node
+    narrowed: set[int] = field(default_factory=set)  # numbers that the step before the node read
+    history: Any = None  # what a Walk records about the way to the node
 
 
 @dataclass
@@ -68,14 +69,14 @@ class Enumeration:
 
     Attributes:
         joint: the probabilities of whole sequences.
-        seen: for each fact, the expected number of steps of a decode for which it is true.
-        runs: the runs of a pass's verification.
+        seen: for each fact, the expected number of a decode's steps for which it is true.
+        runs: how many times the verification of a pass was run.
         passes: the expected number of forward passes.
         most_passes: the passes of the longest decode.
-        most_committed: the tokens of the pass that commits most.
+        most_committed: the largest number of tokens that a pass commits.
         statuses: the statuses of committed tokens.
         misrecorded: for windows with one draft, the largest difference between the probability
-            that it is accepted and the recorded one.
+            that the draft is accepted and the recorded probability.
     """
 
     joint: Joint = field(default_factory=lambda: defaultdict(float))
@@ -119,12 +120,12 @@ class StepOutcome:
     """One outcome of a pass.
 
     Attributes:
-        before: the node before it.
-        after: the state after it.
-        window: the window.
+        before: the node before the pass.
+        after: the state after the pass.
+        window: the pass's window.
         verification: the verification of the window.
-        numbers: the numbers that decided, with the intervals that they lie in.
-        chance: its probability given the node.
+        numbers: the random numbers that decided, with the intervals that they lie in.
+        chance: the outcome's probability, given the node.
     """
 
     before: Node
@@ -139,7 +140,7 @@ class Walk:
     """An enumeration in progress; subclasses observe it, and may leave outcomes out."""
 
     def __init__(self, decoder: WindowDecoder, most: int | None = None) -> None:
-        """Begin; `most` is the number of runs of a pass's verification that it may take."""
+        """Prepare a walk that may run at most `most` verifications; None sets no limit."""
         self.decoder, self.most, self.enumeration = decoder, most, Enumeration()
         self.noise, self.paths = SymbolicNoise(), Paths()
 
@@ -155,7 +156,7 @@ class Walk:
         return True
 
     def history(self, outcome: StepOutcome) -> Any:
-        """Return what to keep of how it came to an outcome.
+        """Return what to record about the way to an outcome.
 
         `merge` decides what is kept if several runs come to the same node.
         """
@@ -169,7 +170,7 @@ class Walk:
         return None
 
     def end(self, node: Node) -> None:
-        """Add a decode that has reached its last step."""
+        """Add the finished decode that `node` stands for."""
         state = node.state
         tokens = tuple(state.ids(state.tokens, torch.arange(len(state.tokens))).tolist())
         self.enumeration.joint[tokens] += node.chance
@@ -185,13 +186,14 @@ def walked(walk: Walk) -> Enumeration:
     """Enumerate every outcome of a decode.
 
     Raises:
-        TooManyOutcomes: it takes more runs than the walk may.
-        HiddenState: the decoder's own loop decodes otherwise, or it keeps something outside the
-            state.
+        TooManyOutcomes: the enumeration takes more runs than the walk may.
+        HiddenState: the decoder's own loop decodes otherwise, or the decoder keeps something
+            outside the state.
         NotEnumerable: the rule uses a random number in a way that depends on its exact value.
         ContractError: a pass commits nothing, or too much.
     """
-    again: dict[int, int] = {}  # numbers read in several steps: the last frontier where each is
+    # For each number that several steps read: the last frontier at which it is read.
+    again: dict[int, int] = {}
     length = walk.decoder.plan.length
     while True:
         known, first = dict(again), dict[int, int]()
@@ -277,7 +279,10 @@ def _verified(
 def _committed(
     decoder: WindowDecoder, window: Window, turn: tuple[DecodeState, Verification, Tensor]
 ) -> tuple[DecodeState, Verification]:
-    """Return the verification and the state after a turn, without what no later step needs."""
+    """Return the state after a turn, and the turn's verification.
+
+    The state has nothing that no later step needs.
+    """
     before, v, outcome = turn
     state, n = _copied(before), before.frontier
     path = state.committed_rows(settled(outcome).tolist())
@@ -320,7 +325,10 @@ def _settled_proposal(
 
 
 def _copied(state: DecodeState) -> DecodeState:
-    """Return a copy with all that a rule keeps on the state; its outcomes are chosen now."""
+    """Return a copy of a state, with all that a rule keeps on the state.
+
+    Outcomes that are still open are chosen now.
+    """
     twin = copy.copy(state)
     for name, value in vars(state).items():
         if name in ("ctx", "_noise"):
@@ -338,13 +346,13 @@ def _kept(state: DecodeState) -> Hashable:
 
 
 def _is_from_outside(kind: type, method: str) -> bool:
-    """Return whether a class has a method that is not the engine's."""
+    """Return whether a class's method `method` is defined outside the engine."""
     module: str = getattr(kind, method).__module__
     return not module.startswith("engine.")
 
 
 def _own(decoder: WindowDecoder) -> dict[str, Hashable]:
-    """Return keys of a decoder's attributes, and of changeable ones of its class and its file."""
+    """Return keys of a decoder's attributes, and of mutable ones of its classes and modules."""
     held: dict[str, Any] = {}
     changeable = (list, MutableMapping, set, deque, Tensor, np.ndarray)
     for kind in reversed(type(decoder).__mro__):
@@ -373,7 +381,7 @@ def _is_fixed(value: Any) -> bool:
 
 
 def _frozen(value: Any) -> Hashable:
-    """Return a key of what a state holds: equal keys mean equal values."""
+    """Return a hashable key of a value: equal keys mean equal values."""
     if isinstance(value, Tensor | np.ndarray):
         array = value.as_subclass(Tensor).detach().numpy() if isinstance(value, Tensor) else value
         return array.shape, array.tobytes()
@@ -389,7 +397,10 @@ def _frozen(value: Any) -> Hashable:
 
 
 def sequences(joint: Joint, decoder: WindowDecoder, plan: Plan) -> Joint:
-    """Return a decoder's joint distribution in a plan's order; the decoder may have its own."""
+    """Return a decoder's joint distribution in a plan's order.
+
+    The decoder may have an order of its own.
+    """
     if decoder.plan is plan:
         return joint
     place = {slot: at for at, slot in enumerate(decoder.plan.slots)}
@@ -398,7 +409,7 @@ def sequences(joint: Joint, decoder: WindowDecoder, plan: Plan) -> Joint:
 
 
 def distance(decoder_joint: Joint, joint: Joint) -> float:
-    """Return the largest difference between two probabilities of a sequence."""
+    """Return the largest difference between the two probabilities of any sequence."""
     return max(
         abs(decoder_joint.get(each, 0.0) - joint.get(each, 0.0))
         for each in {*decoder_joint, *joint}

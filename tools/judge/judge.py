@@ -62,8 +62,8 @@ def judge(
 ) -> Verdict:
     """Return the verdict on a decoder.
 
-    Cheap tests come first; the first that shows another distribution is the last. An interrupt
-    ends it with what is known so far.
+    Cheap tests come first, and the first test that shows another distribution is the last one.
+    An interrupt ends the tests, and the verdict says what is known by then.
 
     Args:
         kind: the decoder.
@@ -123,7 +123,7 @@ def judge(
 def _enumerate(
     cases: Cases, kind: type[Decoder], repeats: bool, progress: Callable[[str], None], work: Work
 ) -> None:
-    """Enumerate the small models, smallest first, until one differs."""
+    """Enumerate the small models, smallest first, until one shows a difference."""
     if not repeats:
         cases.not_enumerable["one seed gives other pictures from run to run"] = None
         return
@@ -137,7 +137,7 @@ def _enumerate(
     ):
         progress(f"every outcome, {at} of {len(numbers)}: {standard_toys()[number][0].words}")
         cases.add(number, kind, results)
-        if cases.hidden:  # it decodes something else than was enumerated
+        if cases.hidden:  # the decoder decodes something else than was enumerated
             cases.done.clear()
             return
         if cases.differs:
@@ -157,7 +157,11 @@ def _outcome(
     samples: Samples | None,
     stopped: bool,
 ) -> Outcome:
-    """Return the outcome; lossless needs an enumeration, no rejection and no interrupt."""
+    """Return the outcome.
+
+    A decoder is lossless only if cases were enumerated, none differs, no test rejects and the
+    run was not interrupted.
+    """
     if not checks[0].passed:
         return Outcome.BROKEN
     if cases.differs or (samples is not None and rejects(samples.log10_e * math.log(10))):
@@ -168,7 +172,7 @@ def _outcome(
 
 
 def _identical(kind: type[Decoder], every: Sequence[Settings]) -> bool:
-    """Return whether it draws exactly vanilla AR's pictures from real random numbers."""
+    """Return whether the decoder draws exactly vanilla AR's pictures from real random numbers."""
     for model, plan in pictures(kind):
         for seed in SEEDS:
             expected = VanillaAR(model, plan=plan).generate("", seed)
@@ -201,9 +205,10 @@ def _acceptance(cases: Sequence[Case]) -> Check:
 
 
 def _tokens_a_pass(kind: type[WindowDecoder], settings: Settings) -> dict[str, float]:
-    """Return the expected tokens per pass of the decoder and of known ones.
+    """Return the expected tokens per pass of the decoder and of the known decoders in BESIDE.
 
-    The model is the one whose distributions differ little, or one that is filled in.
+    The model is the one whose distributions differ little. A decoder that fills in gets one
+    that is filled in.
     """
     name = "filled in, spread" if kind.infills else "even"
     model, plan = next((m, plan) for each, m, plan, _ in standard_toys() if each.name == name)

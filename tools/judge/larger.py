@@ -1,4 +1,4 @@
-"""The larger models, of which pictures are sampled, and the samples as a verdict has them."""
+"""Samples pictures of the larger models, and sums the samples up for a verdict."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from tools.judge.standard import SAMPLED, StandardToy
 from tools.judge.workers import JUDGED, Work
 
 PICTURES = 1000  # of each larger model with the defaults
-FEW = 250  # pictures with settings that have a value which no enumerated case has
-LOOKED_AT = 40  # of these, drawn again to record their lines: that takes twice the time
+FEW = 250  # pictures for settings with a value that no enumerated case has
+LOOKED_AT = 40  # of these are drawn again to record the lines they run: that takes twice the time
 MOST_LOG10_E = 999.0  # stands for infinity, the value of an impossible picture
 
 
@@ -54,7 +54,8 @@ def sample_larger(
 ) -> None:
     """Sample the larger models until one differs; the results are added to `sampled`.
 
-    Each has the defaults. The first model also has the values that no enumerated case has.
+    Each model is sampled with the default settings. The first model is also sampled with
+    settings whose values no enumerated case has.
     """
     models = [n for n, standard in enumerate(SAMPLED) if standard.suits(kind)]
     more = [every.index(settings) for settings in cases.uncovered(every)]
@@ -69,7 +70,7 @@ def sample_larger(
 
 
 def _drawn(task: Task) -> tuple[SampledPictures, frozenset[int]]:
-    """Draw the pictures of a task; not in float64, as in a race."""
+    """Draw the pictures of a task in float32, as a race does; return them and the lines run."""
     (kind, every), (number, at, count, tests) = JUDGED[0], task
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float32)
@@ -86,7 +87,7 @@ def _drawn(task: Task) -> tuple[SampledPictures, frozenset[int]]:
 
 
 def samples_of(sampled: Sequence[Drawn], every: Sequence[Settings]) -> Samples | None:
-    """Return what was drawn; None if nothing was."""
+    """Return the samples as a verdict has them; None if nothing was sampled."""
     if not sampled:
         return None
     tests, largest = sampled[0].tests, max(each.found.log_e for each in sampled)
@@ -118,7 +119,7 @@ def samples_of(sampled: Sequence[Drawn], every: Sequence[Settings]) -> Samples |
 
 
 def coverage_of(kind: type[Decoder], cases: Cases, sampled: Sequence[Drawn]) -> Coverage:
-    """Return what passes did in enumerations, and in sampled pictures."""
+    """Return which behaviours passes showed in enumerations, and which in sampled pictures."""
     passes = [case.found for case in cases.done]
     drawn = [each.found.coverage for each in sampled]
     run = frozenset().union(*(each.lines for each in sampled))

@@ -15,7 +15,7 @@ from engine.decoders.verdict import source_of
 
 
 def lines_of(kind: type[Decoder]) -> frozenset[int]:
-    """Return the line numbers of the class's own functions; none if it has no file."""
+    """Return the line numbers of the class's own functions; empty if the class has no file."""
     codes = [function.__code__ for function in vars(kind).values() if inspect.isfunction(function)]
     file = str(source_of(kind))
     return frozenset(line for code in codes if code.co_filename == file for line in _lines(code))

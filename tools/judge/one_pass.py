@@ -1,4 +1,4 @@
-"""One verification of chosen drafts, with chosen uniforms or with every outcome of them."""
+"""One verification of chosen drafts, with chosen uniform numbers or with all their outcomes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ from tools.judge.symbolic import SymbolicNoise, settled
 
 
 class FixedNoise(Noise):
-    """Noise with given uniforms: one row [count] for every position (or one for all), else 0.5."""
+    """Noise with given uniforms; all others are 0.5.
+
+    `rows` has, for each purpose, one row [count] for every position, or one row for all
+    positions.
+    """
 
     def __init__(self, **rows: list[list[float]]) -> None:
         super().__init__(0, torch.device("cpu"))
@@ -37,7 +41,7 @@ class FixedNoise(Noise):
 
 
 def verifying(decoder: WindowDecoder) -> DecodeState:
-    """Return the state in step 1: ASSD's step 0 only drafts."""
+    """Return the state of a new decode at step 1, since ASSD's step 0 only drafts."""
     state = decoder.begin("", 0)
     state.step = 1
     return state
@@ -53,7 +57,8 @@ def verify_chain(
 ) -> Verification:
     """Return the verification of a chain of drafts [H].
 
-    p [H + 1, V] and q [H, V], or one row each for all positions; `rows` as in FixedNoise.
+    p is [H + 1, V] and q is [H, V], or each is one row for all positions. `rows` are those of
+    FixedNoise.
     """
     state = verifying(decoder)
     state.noise = FixedNoise(**rows)
@@ -64,16 +69,17 @@ def verify_chain(
 
 
 class TestedNoise(SymbolicNoise):
-    """Noise for a position with a draft: no Gumbel noise decides its test and replacement."""
+    """Noise for a position with a draft, whose test and replacement use no Gumbel noise."""
 
     def gumbel(self, start: int, count: int, codes: int) -> Tensor:
         return torch.zeros(count, codes)
 
 
 def first_tokens(decoder: WindowDecoder, p: Tensor, q: Tensor, x: int) -> tuple[Tensor, Tensor]:
-    """Return the distributions at the first position after a draft x, over every outcome.
+    """Return two distributions [V] at the first position, whose draft is x, over every outcome.
 
-    [V] each: of what replaces a rejected draft, and of all that is committed.
+    The first is of the tokens that replace a rejected draft; it sums to the probability of a
+    rejection. The second is of all committed tokens.
     """
     replaced, committed = torch.zeros(2, len(p), dtype=torch.float64)
 
@@ -92,7 +98,10 @@ def first_tokens(decoder: WindowDecoder, p: Tensor, q: Tensor, x: int) -> tuple[
 
 
 def committed_distribution(decoder: WindowDecoder, p: Tensor, q: Tensor) -> Tensor:
-    """Return the distribution [V] that one verification commits first, its draft drawn from q."""
+    """Return the distribution [V] of the first token that one verification commits.
+
+    Its draft is drawn from q.
+    """
     drafts = [x for x in range(len(p)) if q[x] > 0]
     return torch.stack([float(q[x]) * first_tokens(decoder, p, q, x)[1] for x in drafts]).sum(0)
 
@@ -100,7 +109,8 @@ def committed_distribution(decoder: WindowDecoder, p: Tensor, q: Tensor) -> Tens
 def accepted_drafts(decoder: WindowDecoder, p: Tensor, q: Tensor) -> float:
     """Return the expected number of drafts from q [H, V] that one verification accepts.
 
-    It is over all drafts and all outcomes; p [H + 1, V] does not depend on the drafts.
+    The expectation is over all drafts and all outcomes. p [H + 1, V] does not depend on the
+    drafts.
     """
     expected = 0.0
     for drafts in itertools.product(range(p.shape[-1]), repeat=len(q)):

@@ -1,10 +1,9 @@
-"""Paths of an enumeration, decoded again as a race decodes them.
+"""Decodes paths of an enumeration again, as a race decodes.
 
-They are decoded with the decoder's own `steps`, from real random numbers that lie in the path's
-intervals. The enumeration takes each turn by itself, from a copy of the state. The decoder does
-the same only if it keeps nothing outside the state, has no loop of its own and draws no numbers
-of its own. Then every path comes out again, whatever was decoded before it, and whatever the
-seed.
+The decoder's own `steps` gets real random numbers from each path's intervals. The enumeration
+took each turn by itself, from a copy of the state. `steps` draws the same tokens only if the
+decoder keeps nothing outside the state, has no loop of its own and draws no numbers of its own.
+Then every path comes out again, whatever was decoded before it, and whatever the seed.
 """
 
 from __future__ import annotations
@@ -32,10 +31,10 @@ class HiddenState(NotEnumerable):
 
 @dataclass(frozen=True)
 class Path:
-    """A decode from its start on.
+    """A decode from its start, up to its end or to some pass.
 
     Attributes:
-        numbers: the intervals of the numbers that decided.
+        numbers: the intervals of the random numbers that decided.
         ends: the frontiers after its passes.
         tokens: the tokens of the plan's positions, if the path is whole.
     """
@@ -46,7 +45,7 @@ class Path:
 
 
 class Paths:
-    """Some whole paths, each equally likely to be kept; the same ones in every run."""
+    """A random sample of whole paths, each equally likely to be kept; the same in every run."""
 
     def __init__(self) -> None:
         self.kept, self._seen = list[Path](), 0
@@ -60,7 +59,7 @@ class Paths:
             self.kept[place] = path
 
     def either(self, path: Path, other: Path) -> Path:
-        """Return one of two paths that lead to the same state."""
+        """Return at random one of two paths that lead to the same state."""
         return path if self._random.random() < 0.5 else other
 
 
@@ -82,7 +81,10 @@ class GivenNoise(Noise):
         return values
 
     def gumbel(self, start: int, count: int, codes: int) -> Tensor:
-        """Return noise; two codes get the noise of the number that `SymbolicNoise.gumbel` uses."""
+        """Return Gumbel noise.
+
+        That of two codes is made from the number that `SymbolicNoise.gumbel` uses.
+        """
         if codes != 2:
             return super().gumbel(start, count, codes)
         number = [
@@ -94,9 +96,10 @@ class GivenNoise(Noise):
 
 
 def decode_again(decoder: WindowDecoder, paths: Paths, numbers: dict[Key, int]) -> None:
-    """Decode each kept path again; `numbers` are those of its intervals, by their keys.
+    """Decode each kept path again, and check that it comes out the same.
 
-    Raises HiddenState if one comes out otherwise.
+    `numbers` gives the number of each key; a path stores its intervals by number. Raises
+    HiddenState if a path comes out otherwise.
     """
     for seed, path in enumerate(paths.kept):
         intervals = {key: path.numbers[n] for key, n in numbers.items() if n in path.numbers}
@@ -120,7 +123,7 @@ def decode_again(decoder: WindowDecoder, paths: Paths, numbers: dict[Key, int]) 
 
 
 def _with_noise(decoder: WindowDecoder, lane_seed: int, noise: Noise) -> WindowDecoder:
-    """Return the decoder, with numbers from `noise` for a lane with the seed `lane_seed` only."""
+    """Return a copy of the decoder that uses `noise`, but only for the seed `lane_seed`."""
     twin = copy.copy(decoder)
 
     def begun(prompt: str, seed: int) -> DecodeState:

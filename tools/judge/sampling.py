@@ -1,12 +1,12 @@
-"""Sampled pictures against vanilla AR's distribution, by a test that may stop at any time.
+"""Tests sampled pictures against vanilla AR's distribution; the test may stop at any time.
 
 The distribution p of a picture's token, given the tokens before it, is known exactly. The
-token's rank is the probability of all codes before it in some order, plus a random share of its
-own probability. For vanilla AR's pictures the ranks are independent uniform numbers, whatever
-the model. A statistic counts the ranks of some tokens in eighths. The tokens are chosen by
-their place, and by the tokens before them.
+token's rank is the probability of all codes that come before it in some order, plus a random
+share of its own probability. For vanilla AR's pictures the ranks are independent uniform
+numbers, whatever the model. A statistic counts how many ranks of some tokens lie in each eighth
+of (0, 1). The tokens are chosen by their place, and by the tokens before them.
 
-They are never chosen by how they came about: a lossless decoder may accept likelier tokens more
+Tokens are never chosen by their status: a lossless decoder may accept likelier tokens more
 often.
 """
 
@@ -38,13 +38,13 @@ PROMPTS = ("", "a cat")  # a small model's distribution does not depend on them
 
 @dataclass
 class Coverage:
-    """The coverage of some passes.
+    """The behaviours that the passes of some pictures showed.
 
     Attributes:
         statuses: the statuses of committed tokens.
         committed: the largest number of tokens that a pass committed.
         passes: the largest number of passes that a picture took.
-        age: the largest number of passes that a draft waited for its commit.
+        age: the largest number of passes that a draft waited before it was committed.
     """
 
     statuses: set[str] = field(default_factory=set)
@@ -68,12 +68,12 @@ class Coverage:
 
 @dataclass
 class SampledPictures:
-    """The results of some pictures.
+    """The results of the pictures that were sampled so far.
 
     Attributes:
         counts: for each statistic, the number of ranks in each eighth.
-        impossible: whether a token came up whose p is 0.
-        coverage: what the passes did.
+        impossible: whether a token with p = 0 was drawn.
+        coverage: the behaviours that the passes showed.
     """
 
     counts: dict[str, np.ndarray] = field(default_factory=dict)
@@ -84,13 +84,13 @@ class SampledPictures:
 
     @property
     def log_e(self) -> float:
-        """The log of the mean of every statistic's e-value."""
+        """The log of the mean of all statistics' e-values."""
         if self.impossible:
             return math.inf
         return log_mean([log_e_value(each) for each in self.counts.values()])
 
     def add(self, tokens: np.ndarray, ranks: np.ndarray, by_number: np.ndarray) -> None:
-        """Count the ranks [N] of a picture's tokens [N] that are not forced.
+        """Add a picture, given its tokens [N] that are not forced and their ranks [N].
 
         `ranks` order the vocabulary by probability, `by_number` by the token's number.
         """
@@ -103,7 +103,10 @@ class SampledPictures:
 def _statistics(
     tokens: np.ndarray, ranks: np.ndarray, by_number: np.ndarray
 ) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield every statistic's ranks, chosen by what precedes a token, never by the token."""
+    """Yield the name and the ranks of every statistic.
+
+    Ranks are chosen by what precedes their token, never by the token.
+    """
     yield "all tokens", ranks
     yield "all tokens, by their numbers", by_number
     for n, rank in enumerate(ranks):
@@ -132,8 +135,8 @@ def ranks_of(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
     """Return a plan's tokens that are not forced, with their ranks by probability and by number.
 
-    None if a token is impossible. `shares` [length] are uniform numbers: the share of its own
-    probability that each rank includes.
+    Returns None if a token is impossible. `shares` [length] are uniform numbers: a token's rank
+    includes this share of the token's own probability.
     """
     free, by_chance, by_number = list[int](), list[float](), list[float]()
     for n, token in enumerate(tokens):
@@ -153,8 +156,9 @@ def ranks_of(
 def sample(decoder: Decoder, model: Toy, plan: Plan, most: int, tests: int = 1) -> SampledPictures:
     """Sample pictures until the test rejects, at most `most`.
 
-    They have several prompts, and seeds that use all 63 bits. The mean e of `tests` tests
-    rejects; this is one of them.
+    The pictures have several prompts, and seeds that use all 63 bits. This is one of `tests`
+    tests, of which the mean e-value counts. So this one rejects if that mean is large enough
+    even with all other e-values at 0.
     """
     tally = SampledPictures()
     place = [plan.slots.index(slot) for slot in decoder.plan.slots]
@@ -181,10 +185,10 @@ def sample(decoder: Decoder, model: Toy, plan: Plan, most: int, tests: int = 1) 
 def log_e_value(counts: Sequence[int] | np.ndarray, chances: Sequence[float] = EQUAL) -> float:
     """Return the log of an e-value: the mean, over PRIORS, of a likelihood ratio.
 
-    The ratio is between unknown probabilities of the cells, whose prior is a Dirichlet
-    distribution around `chances`, and `chances`. If the cells are drawn with `chances`, the
-    e-value is a martingale of mean 1: the chance that it ever exceeds 1 / a, after however many
-    draws, is at most a (Ville).
+    The numerator is the likelihood of `counts` if the cells have unknown probabilities, with a
+    Dirichlet prior around `chances`. The denominator is their likelihood under `chances`. If
+    the cells are drawn with `chances`, the e-value is a martingale of mean 1. The chance that
+    it ever exceeds 1 / a, after however many draws, is then at most a (Ville).
     """
     cells = [(int(n), p) for n, p in zip(counts, chances, strict=True) if p > 0]
     if sum(n for n, _ in cells) < sum(counts):
@@ -208,16 +212,16 @@ def log_mean(logs: list[float]) -> float:
 
 
 def rejects(log_e: float) -> bool:
-    """Return whether e is so large that the pictures are not of vanilla AR's distribution."""
+    """Return whether e is so large that the pictures do not have vanilla AR's distribution."""
     return log_e > -math.log(FALSE_ALARM)
 
 
 def least_deviation(count: int, statistics: int, tests: int) -> float:
-    """Return the least deviation of an eighth's probability that a statistic shows.
+    """Return the least deviation of an eighth's probability from 1 / 8 that a statistic shows.
 
-    It shows it with probability SURE, with `count` ranks, as one of `statistics` in one of
-    `tests`. The other eighths share the deviation equally. The eighth's count is taken to be
-    normally distributed.
+    The statistic has `count` ranks, and shows the deviation with probability SURE. It is one of
+    `statistics` in one of `tests` tests. The other eighths share the deviation equally. The
+    eighth's count is taken to be normally distributed.
     """
     needed = math.log(statistics * tests) - math.log(FALSE_ALARM)
     spreads = NormalDist().inv_cdf(SURE)
@@ -235,7 +239,7 @@ def least_deviation(count: int, statistics: int, tests: int) -> float:
 def _least(holds: Callable[[float], bool], highest: float) -> float:
     """Return the least number up to `highest` for which `holds` is true, within a thousandth.
 
-    It is `highest` if there is none.
+    Returns `highest` if there is no such number.
     """
     low, high = 0.0, highest
     while high - low > 5e-4:

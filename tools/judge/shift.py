@@ -1,4 +1,4 @@
-"""The shift that a decoder records, on average over all that it may decode."""
+"""The expected shift that a decoder records, over all that it may decode."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from tools.judge.symbolic import settled
 
 
 def recorded_shift(decoder: WindowDecoder) -> float | None:
-    """Return the expected sum over a picture's tokens of the recorded shift, or price.
+    """Return the expected sum of the recorded shifts, or prices, of a picture's tokens.
 
-    None if the shift of the rule's tests is unknown. `exactly` must be in use.
+    Returns None if the shift of the rule's tests is unknown. `exactly` must be in use.
     """
     even = torch.full((1, decoder.model.vocab_size), 1 / decoder.model.vocab_size)
     if decoder.shift(even, even, torch.zeros(1, dtype=torch.long)).isnan().any():

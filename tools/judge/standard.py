@@ -1,7 +1,7 @@
 """The models on which decoders are judged.
 
-Every outcome is enumerated on the small ones, smallest first; pictures are sampled from the
-larger ones.
+Every outcome is enumerated on the models of SMALL and LARGER, smallest first. Pictures are
+sampled from the still larger models of SAMPLED.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ class StandardToy:
     """A model to judge on.
 
     Attributes:
-        name: its name.
-        words: what it is, in words.
-        make: makes it.
+        name: the model's name.
+        words: what the model is, in words.
+        make: a function that makes the model.
         infilling: the cells of its picture that are filled in; None draws whole pictures.
-        choices: whether every choice of a knob is enumerated on it, with default numbers.
+        choices: whether to enumerate the settings with other choices of knobs on it, with all
+            numbers at their defaults.
     """
 
     name: str
@@ -65,10 +66,10 @@ def in_hundredths(model: Toy, scale: float = 1.0) -> Toy:
 def crafted(
     first: Sequence[float], after_zero: Sequence[float], after_others: Sequence[float]
 ) -> Toy:
-    """Return a model of three tokens, by the distributions of the first and of the others.
+    """Return a model of three tokens with the given distributions.
 
-    Those depend on whether the token before is 0. A token of probability 0 needs no run of its
-    own.
+    The first token has `first`. The others have `after_zero` after a token 0, and
+    `after_others` after any other token. A token of probability 0 needs no run of its own.
     """
     codes = len(first)
     model = Toy((1, 3), codes)
@@ -81,9 +82,10 @@ def crafted(
 def certain_first(
     length: int, second: Sequence[float], after_zero: Sequence[float], after_one: Sequence[float]
 ) -> Toy:
-    """Return a model of tokens of two codes, the first of them 0.
+    """Return a model of `length` tokens of two codes, the first of which is always 0.
 
-    The other tokens are cheap to enumerate, and drafts are kept for several passes before their
+    The second token has the distribution `second`; later ones have `after_zero` or `after_one`.
+    Few outcomes need to be enumerated, and drafts are kept for several passes before their
     test.
     """
     model = Toy((1, length), 2)
@@ -107,9 +109,10 @@ def warm() -> Toy:
 
 
 def of_nine() -> Toy:
-    """Return a model of three tokens, the second of nine codes.
+    """Return a model of three tokens of nine codes, whose first and last tokens are certain.
 
-    Drafts of the second follow another first token than the one drawn, and are nearly certain.
+    Only the second token may be any of the nine. Its drafts follow another first token than the
+    one drawn, after which they are nearly certain.
     """
     model = Toy((1, 3), 9)
     p = torch.eye(9)[0].repeat(10, 10, 1)
@@ -126,9 +129,9 @@ def of_top_p() -> Toy:
 
 
 def sure() -> Toy:
-    """Return a model that leaves unlikely tokens less than 1e-30 in some places.
+    """Return a model in which some unlikely tokens have probabilities below 1e-30.
 
-    Logits with gaps of 7.6 do so at temperature 0.1.
+    Logits with gaps of 7.6 give such probabilities at temperature 0.1.
     """
     model = crafted([0.02, 0.98, 0], [1, 0, 0], [0.02, 0.9, 0.08])
     model.logits[:, 0] = torch.tensor([1.0, 2e-36, 1e-33]).log()
@@ -136,7 +139,7 @@ def sure() -> Toy:
 
 
 def lively(grid: tuple[int, int], codes: int, sampling: Sampling, *, forced: bool = False) -> Toy:
-    """Return a model of which half the drafts pass, so that sometimes many in a row do."""
+    """Return a model on which half the drafts pass, so that sometimes many pass in a row."""
     model = Toy(grid, codes, forced=forced)
     model.logits *= 0.7
     model.sampling = sampling

@@ -1,9 +1,9 @@
 """Random numbers as tensors that know only the choices they make.
 
-There are numbers (`Numbers`), and what they chose (`Flags`, `Codes`). A choice is made when its
-outcome is read, not when the decoder compares. So what is computed and then dropped, such as
-the draws of rows after a rejection, needs no run of its own. An operation without a rule here
-reads all outcomes first.
+Some tensors hold numbers (`Numbers`); others hold what the numbers chose (`Flags`, `Codes`). A
+choice is made when its outcome is read, not when the decoder compares. So values that are
+computed and then dropped, such as the draws of rows after a rejection, need no run of their
+own. An operation without a rule here reads all outcomes first.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Rule = Callable[..., Any]
 class SymbolicNoise(Noise):
     """Noise in which a key gives the same number in every run and step.
 
-    `numbers` has the numbers by key.
+    `numbers` maps each key to its number.
     """
 
     def __init__(self) -> None:
@@ -47,10 +47,10 @@ class SymbolicNoise(Noise):
         return self._of(keys, (rows, count)).as_subclass(Numbers)
 
     def gumbel(self, start: int, count: int, codes: int) -> Tensor:
-        """Return the noise of two codes, which is one number per position.
+        """Return the Gumbel noise of two codes, as one number u per position.
 
-        An argmax depends only on G_1 - G_0: log p_0 + G_0 is the larger one if u < p_0. Here u
-        is the distribution function of the difference, and uniform.
+        An argmax depends only on the difference G_1 - G_0. Its distribution function maps the
+        difference to u, which is uniform. log p_0 + G_0 is the larger score if u < p_0.
         """
         if codes != 2:
             raise NotEnumerable("the Gumbel noise of more than two codes is not a single number")
@@ -96,7 +96,7 @@ class Gumbel(Symbolic):
 
 
 class Scores(Symbolic):
-    """Scores log p + G [.., 2]; `numbers` [..] choose by p."""
+    """Scores log p + G [.., 2] of two codes; `numbers` [..] choose between the two."""
 
     numbers: Tensor
 
@@ -149,7 +149,10 @@ def settled(value: Any) -> Any:
 
 
 def copied(value: Tensor) -> Tensor:
-    """Return a copy that a later run can read: numbers, and outcomes that are chosen now."""
+    """Return a copy that a later run can read.
+
+    Numbers stay numbers; outcomes that are still open are chosen now.
+    """
     if not isinstance(value, Symbolic):
         return value.clone()
     if isinstance(value, (Flags, Codes)):
@@ -193,7 +196,7 @@ def _postponed(kind: type[Symbolic], shape: torch.Size, codes: list[int]) -> Any
 
 
 def _whole(*operands: Any) -> bool:
-    """Return whether no operand has fractions."""
+    """Return whether no operand is floating-point."""
     return not any(
         isinstance(each, float) or (isinstance(each, Tensor) and each.is_floating_point())
         for each in operands
@@ -201,7 +204,7 @@ def _whole(*operands: Any) -> bool:
 
 
 def _strictly(operation: Callable[..., int], kind: type[Symbolic]) -> Rule:
-    """Return the rule of an operation on whole numbers that reads all its operands."""
+    """Return a rule for an operation on whole numbers, which reads all its operands."""
 
     def rule(*operands: Any) -> Any:
         if not _whole(*operands):
@@ -272,7 +275,7 @@ def _any(flags: Any, dim: int = 0, keepdim: bool = False) -> Any:
 
 
 def _argmax(values: Any, dim: int = -1, keepdim: bool = False) -> Any:
-    """Sample from scores; of flags return the first that is true."""
+    """Sample from scores; for flags, return the index of the first that is true."""
     if isinstance(values, Scores) and dim in (-1, values.dim() - 1) and not keepdim:
         return _sampled(_plain(values).exp().cumsum(-1), values.numbers)
     _outcomes_alone(values)
@@ -317,7 +320,7 @@ def _sum(codes: Any, dim: int = 0, **kwargs: Any) -> Any:
 def _comparison(operation: Callable[[Any, Any], Any]) -> Rule:
     """Return the rule that compares numbers with thresholds, on either side.
 
-    Equality has no probability, so it may count as either.
+    A number equals a threshold with probability 0, so equality may count as either.
     """
 
     def rule(left: Any, right: Any) -> Any:
@@ -405,7 +408,7 @@ def _clamp_min(values: Any, bound: Any) -> Any:
 
 
 def _unbounded(values: Any, beyond: Any) -> Any:
-    """Return the values if a bound is beyond all of them."""
+    """Return the values; raise NotEnumerable unless the bounds are beyond all of them."""
     if not torch.as_tensor(beyond).all():
         raise NotEnumerable("it bounds what it computed from random numbers")
     return values
@@ -414,7 +417,7 @@ def _unbounded(values: Any, beyond: Any) -> Any:
 def _searchsorted(cumulative: Any, target: Any, **kwargs: Any) -> Any:
     """Search for targets [.., 1].
 
-    A number equal to a sum has no probability, so either side will do.
+    A number equals a sum with probability 0, so either side will do.
     """
     if isinstance(target, Numbers):
         target = _times(target, 1.0)

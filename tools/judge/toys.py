@@ -151,7 +151,7 @@ class Toy(ImageModel):
         return kept / kept.sum()
 
     def conditional(self, plan: Plan, tokens: Sequence[int]) -> Tensor:
-        """Return p [V] of a plan's position after these tokens."""
+        """Return p [V] for the position that follows these tokens in the plan."""
         return self.distribution(tokens)
 
     def joint_distribution(self, plan: Plan | None = None) -> dict[tuple[int, ...], float]:
@@ -172,8 +172,8 @@ class Toy(ImageModel):
 class FrontsContext(ToyContext):
     """Context of a plan with several fronts.
 
-    A row sees permanent tokens, roots, and the drafts that it follows, up to its slot. Its
-    distribution depends on the last two of them.
+    A row sees permanent tokens, roots, and the drafts that it follows, up to its own slot. Its
+    distribution depends on the last two tokens that it sees.
 
     Attributes:
         there: the permanent tokens by their slots.
@@ -188,7 +188,7 @@ class FrontsContext(ToyContext):
     def read(
         self, tokens: list[int], targets: list[int], parents: Sequence[int] | None
     ) -> list[dict[int, int]]:
-        """Return what each row of the next window sees, by slot."""
+        """Return the tokens that each row of the next window sees, by slot."""
         slots = [*self.plan.slots, self.plan.length + 1]  # padding comes after all others
         self.window = [(slots[n] - 1, token) for n, token in zip(targets, tokens, strict=True)]
         parents = range(len(tokens)) if parents is None else parents
@@ -277,7 +277,7 @@ class InfillToy(Toy):
         return torch.softmax(self.logits_of(plan, tokens, len(tokens)).double(), -1)
 
     def logits_at(self, codes: Sequence[int], cell: int) -> Tensor:
-        """Return the logits of a cell, given the codes of all cells, MASKED if unknown."""
+        """Return the logits of a cell, given all cells' codes; MASKED stands for unknown ones."""
         index = 0
         for code in codes:
             index = index * (self.vocab_size + 1) + (self.vocab_size if code == MASKED else code)

@@ -114,7 +114,7 @@ class Vectors(BaseModel):
 
 
 class ChosenTests(SymbolicNoise):
-    """Noise with given uniforms [H] for the tests; every other number has all its outcomes."""
+    """Noise with given uniforms [H] for the tests; all other numbers keep all their outcomes."""
 
     def __init__(self, uniforms: Sequence[float]) -> None:
         super().__init__()
@@ -134,7 +134,7 @@ def sjd(rule: Rule, codes: int) -> SJD:
 def _verification(
     rule: Rule, p: Tensor, q: Tensor, drafts: Sequence[int], noise: Callable[[], SymbolicNoise]
 ) -> Callable[[], Verification]:
-    """Return a run for `outcomes`."""
+    """Return a function that verifies the drafts, to be run by `outcomes`."""
     decoder, window = sjd(rule, p.shape[-1]), window_of(torch.tensor(drafts), q)
 
     def run() -> Verification:
@@ -166,10 +166,11 @@ def next_distribution(
 
 
 def outcome_distributions(rule: Rule, p: Tensor, q: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the probabilities that k drafts are accepted [H + 1], and of all sequences.
+    """Return the probability of each number of accepted drafts [H + 1], and of each sequence.
 
-    They cover all drafts from q [H, V] and all numbers of the verification. A sequence [V, ..,
-    V] has H + 1 tokens: the committed ones, continued by p [H + 1, V].
+    Both cover all drafts from q [H, V] and all numbers of the verification. A sequence has H +
+    1 tokens: the committed ones, continued by p [H + 1, V]. The probabilities of sequences are
+    [V, .., V].
     """
     H, V = q.shape
     counts, sequences = torch.zeros(H + 1), torch.zeros([V] * (H + 1))
@@ -314,7 +315,7 @@ MOCKED = "The bonus row is ours: their bonus is the id 100."
 
 
 def published_cases() -> list[Case]:
-    """Return the cases of others' tests that state probabilities, drafts and what is expected."""
+    """Return the cases in other projects' tests that state probabilities, drafts and a result."""
 
     def source(url: str, test: str, output: list[int] | None, *notes: str) -> Source:
         return Source(url=url, test=test, output=output, note=" ".join(notes))

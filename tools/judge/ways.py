@@ -22,7 +22,8 @@ class _Path(NamedTuple):
     """How a node was reached.
 
     Attributes:
-        status: the status with which the token in question was committed; "" if it was not yet.
+        status: the status with which the token at the position in question was committed; ""
+            before its commit.
         chance: the chance of the likeliest way.
         passes: the passes of that way.
     """
@@ -33,9 +34,9 @@ class _Path(NamedTuple):
 
 
 def ways_to(decoder: WindowDecoder, sequence: Sequence[int], position: int) -> tuple[Way, ...]:
-    """Return a way for each status that the token at `position` was committed with.
+    """Return a way to `sequence` for each status that its token at `position` can have.
 
-    The likeliest comes first.
+    The likeliest status comes first.
     """
     following = _Following(decoder, tuple(sequence), position)
     walked(following)
@@ -49,7 +50,7 @@ def ways_to(decoder: WindowDecoder, sequence: Sequence[int], position: int) -> t
 class _Following(Walk):
     """A walk along the outcomes that lead to a sequence.
 
-    `ways` has, for each status, the chance of all ways and the likeliest one.
+    `ways` has, for each status, the chance of all ways together, and the likeliest way.
     """
 
     def __init__(self, decoder: WindowDecoder, sequence: tuple[int, ...], position: int) -> None:

@@ -86,7 +86,7 @@ def _lines(verdict: Verdict) -> Iterator[str]:
 
 
 def _samples(samples: Samples) -> Iterator[str]:
-    """Yield what was sampled, and how strong that is."""
+    """Yield lines that say what was sampled, and how strong that evidence is."""
     models = list(dict.fromkeys(each.model for each in samples.models))
     settings = {settings_in_words(each.settings) for each in samples.models}
     yield (
@@ -103,7 +103,7 @@ def _samples(samples: Samples) -> Iterator[str]:
 
 
 def _coverage(coverage: Coverage) -> Iterator[str]:
-    """Yield what was reached, and by which layer alone."""
+    """Yield lines on what the judged pictures reached, and on what only sampled ones reached."""
     proved, drawn = coverage.enumerated, coverage.sampled
     if proved.passes:
         yield (
@@ -120,7 +120,7 @@ def _coverage(coverage: Coverage) -> Iterator[str]:
 
 
 def _sound_settings(cases: tuple[CaseVerdict, ...]) -> Iterator[str]:
-    """Yield the settings with which no model differs."""
+    """Yield a line on the settings with which no case differs from vanilla AR, if there are any."""
     worst = dict[str, float]()
     for each in cases:
         name = settings_in_words(each.settings)
@@ -131,7 +131,7 @@ def _sound_settings(cases: tuple[CaseVerdict, ...]) -> Iterator[str]:
 
 
 def counterexample_lines(example: Counterexample) -> Iterator[str]:
-    """Yield the smallest case and the passes that lead there."""
+    """Yield lines on the smallest case that differs, and on the passes that lead there."""
     yield f"Smallest counterexample: {example.model}; {settings_in_words(example.settings)}."
     after = f"After {list(example.prefix)} the" if example.prefix else "The"
     yield (
@@ -177,5 +177,5 @@ def _row(values: tuple[float, ...]) -> str:
 
 
 def _number(value: float) -> str:
-    """Return four decimals, without zeros at the end."""
+    """Return a number with four decimals, without zeros at the end."""
     return f"{value:.4f}".rstrip("0").rstrip(".")

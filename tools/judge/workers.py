@@ -19,7 +19,7 @@ Work = Callable[[Callable[..., Any], Sequence[Any]], Iterable[Any]]  # results i
 
 @contextmanager
 def workers(kind: type[Decoder], every: Sequence[Settings], processes: int) -> Iterator[Work]:
-    """Yield a `map` over processes; tasks that have not begun at the end are dropped."""
+    """Yield a `map` over processes; at the end, tasks that have not begun are dropped."""
     if processes == 1:
         _begin(kind, every)
         yield map
@@ -33,7 +33,7 @@ def workers(kind: type[Decoder], every: Sequence[Settings], processes: int) -> I
         pool.shutdown(cancel_futures=True)
 
 
-# What each process judges, with which settings.
+# The decoder that each process judges, and the settings.
 JUDGED: list[tuple[type[Any], Sequence[Settings]]] = []
 
 
