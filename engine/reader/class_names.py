@@ -25,8 +25,11 @@ OTHERS: tuple[str, ...] = tuple(phrases(_LISTS["others"]))
 class Wider:
     """A word wider than any class, such as "dog".
 
-    It has its other names and the words for its young, both as in words.toml, the numbers of its
-    `kinds`, and the kind that is `drawn` where the prompt names no other.
+    Attributes:
+        drawn: the number of the class that is drawn if the prompt names none of `kinds`.
+        kinds: the numbers of the classes that the word includes.
+        also: the word's other names, as in words.toml.
+        young: the words for its young, as in words.toml.
     """
 
     drawn: int
@@ -42,7 +45,7 @@ def _wider(entry: dict[str, str]) -> Wider:
 
 
 def _numbers(ranges: str) -> Iterator[int]:
-    """Yield the numbers of "3, 5-7"."""
+    """Yield the numbers that a text of ranges such as "3, 5-7" stands for."""
     for part in ranges.split(","):
         first, _, last = part.partition("-")
         yield from range(int(first), int(last or first) + 1)
@@ -58,7 +61,7 @@ INSTEAD: dict[str, tuple[str, ...]] = {  # by folded word
 
 
 class ClassNames(Names):
-    """The names of the classes by their numbers, and the wider words."""
+    """The names of the classes, which mean the classes' numbers, and the wider words."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -69,7 +72,7 @@ class ClassNames(Names):
             self._add(phrases(f"{word}, {wider.also.partition(';')[0]}"), Kind.WIDER, word)
             self._add(phrases(wider.young.partition(";")[0]), Kind.YOUNG, word)
         self._add_joined()
-        near = [key for key in self._meanings if len(key) > 4]  # shorter ones are near to anything
+        near = [key for key in self._meanings if len(key) > 4]  # shorter names are near to anything
         self.emoji |= dict.fromkeys(_LISTS["undrawn"], (Kind.UNKNOWN, ""))
         drawn: dict[str, Meaning] = {}
         for text in emoji.EMOJI_DATA:
@@ -89,9 +92,9 @@ class ClassNames(Names):
         self._index(near)
 
     def _add_others(self, drawn: Mapping[str, Meaning]) -> None:
-        """Add words of other languages that have no class, though a part of the word may have one.
+        """Add words of other languages that name no class, though a part of the word may name one.
 
-        An octopus, "章鱼", is not a fish.
+        "章鱼" is an octopus, not a fish, though it contains the word for fish.
         """
         for name, words in lists.THINGS.items():
             if name not in drawn:
@@ -103,7 +106,7 @@ class ClassNames(Names):
                     self._add([phrase(data.get(language, "").replace("_", " "))], Kind.UNKNOWN)
 
     def exact(self, key: str) -> Meaning | None:
-        """Return the meaning of a phrase, as it stands or as one word: "tea pot"."""
+        """Return the meaning of a phrase as it stands, or of its words joined: "tea pot"."""
         if (meaning := super().exact(key)) or min(map(len, key.split(" "))) < 3:
             return meaning
         return super().exact(key.replace(" ", ""))
@@ -111,7 +114,8 @@ class ClassNames(Names):
     def _means(self, key: str, name: str, distance: int) -> bool:
         """Return whether a phrase is a misspelling of a name.
 
-        Each word has to be misspelt, or equal to the name's: a tired cat is not a tiger cat.
+        Each of its words must be a misspelling of the name's word, or equal to that word: "tired
+        cat" does not mean "tiger cat".
         """
         means = super()._means
         return all(

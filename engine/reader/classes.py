@@ -1,4 +1,4 @@
-"""Reads a prompt as one of ImageNet's 1,000 classes, and says how and what is left out."""
+"""Reads a prompt as one of ImageNet's 1,000 classes; says how it was read and what is left out."""
 
 from __future__ import annotations
 
@@ -18,18 +18,17 @@ LISTED = "all are listed under Lanes and options, and in engine/reader/classes.t
 
 _NUMBER = re.compile(r"\s*(?:class\s*)?#?\s*(\d+)\s*", re.IGNORECASE)
 _SILENT = (Kind.GLUE, Kind.LINK, Kind.ABOVE, Kind.BELOW, Kind.RIGHT)  # say nothing by themselves
-_NEAR = 3  # names, at most, where the prompt has none
-_COMPARED = 8  # words of such a prompt, at most
-_ALIKE = 80  # of 100, how alike a near name is
+_NEAR = 3  # most names to suggest if the prompt names no class
+_COMPARED = 8  # most words of such a prompt that are compared with names
+_ALIKE = 80  # least likeness of a suggested name, of 100
 
 
 @dataclass(frozen=True, slots=True)
 class ClassReading:
-    """A prompt as the class of this `number`.
+    """A prompt, read as the class with this `number`.
 
-    `left_out` is the part of the prompt that is not drawn, in its order. `sure` is whether the
-    prompt has a name of that class, spelt correctly. Raises ValueError where there is no such
-    class.
+    `left_out` has the parts of the prompt that are not drawn, in order. `sure` is true if the
+    prompt has a correctly spelt name of that class. Raises ValueError if no class has this number.
     """
 
     number: int
@@ -52,10 +51,10 @@ class ClassReading:
 
 @dataclass(frozen=True, slots=True)
 class ClassName:
-    """A class in a list that is searched.
+    """A class in the list that visitors search.
 
-    It has its name, an emoji or "", and all its names in any language, with the wider words, as
-    folded phrases.
+    `emoji` is "" if the class has none. `called` has folded phrases: its names in all languages,
+    and the wider words that include it.
     """
 
     number: int
@@ -65,10 +64,10 @@ class ClassName:
 
 
 def read_class(prompt: str) -> ClassReading:
-    """Read the first class that the prompt names, or whose number it has: "207", "class 207".
+    """Return the first class that a prompt names, or that with its number: "207", "class 207".
 
-    A wider word means the class among its kinds that the prompt also names, else a typical one.
-    Raises SettingError where the prompt names no class.
+    A wider word stands for one of its kinds: the class that the prompt also names, else a typical
+    one. Raises SettingError if the prompt names no class.
     """
     if match := _NUMBER.fullmatch(prompt):
         return ClassReading(_number(match[1]), sure=False)
@@ -92,7 +91,7 @@ def read_class(prompt: str) -> ClassReading:
 
 @functools.cache
 def class_names() -> tuple[ClassName, ...]:
-    """Return every class, by its number."""
+    """Return all classes in the order of their numbers."""
     names = _names()
     emoji = {value: text for text, (kind, value) in names.emoji.items() if kind is Kind.THING}
     called = names.called()
@@ -112,7 +111,7 @@ def class_names() -> tuple[ClassName, ...]:
 
 @functools.cache
 def _names() -> ClassNames:
-    """Return the names; building them takes a second, once."""
+    """Return the names of all classes; building them takes a second, once."""
     return ClassNames()
 
 
@@ -123,9 +122,10 @@ def _number(digits: str) -> int:
 
 
 def _subject(words: list[Word], named: list[int]) -> int:
-    """Return the index of the first class, or of what it only describes or holds.
+    """Return the index of the word for the class that the prompt is about.
 
-    That is the last word of "velvet sofa" and of "cup of espresso".
+    It is the first of `named`, unless that word only describes or holds a later one. In "velvet
+    sofa" and "cup of espresso" it is the last word.
     """
     at = named[0]
     for after in named[1:]:
@@ -157,7 +157,7 @@ def _kinds(word: Word) -> frozenset[int]:
 
 
 def _means(word: Word, number: int) -> bool:
-    """Return whether a word that names a class names this one, or all of its kind."""
+    """Return whether a word names the class of this number, or a kind that includes it."""
     return number in _kinds(word)
 
 
@@ -169,7 +169,7 @@ def _is_left_out(word: Word, number: int) -> bool:
 
 
 def _names_none(words: list[Word]) -> str:
-    """Return the sentence about a prompt without a class."""
+    """Return the error message for a prompt whose `words` name no class."""
     typed = [fold(word.text) for word in words if word.kind is Kind.UNKNOWN][:_COMPARED]
     near = next((INSTEAD[word] for word in typed if word in INSTEAD), ()) or _alike(typed)
     such = f", such as {', '.join(near[:-1])}{' or ' * (len(near) > 1)}{near[-1]}" if near else ""
@@ -180,7 +180,7 @@ def _names_none(words: list[Word]) -> str:
 
 
 def _alike(typed: list[str]) -> tuple[str, ...]:
-    """Return the names most like one of these words."""
+    """Return the names of classes that are most like one of these words."""
     scores: dict[str, float] = {}
     for word in typed:
         if len(word) > 2:

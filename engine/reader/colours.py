@@ -13,19 +13,20 @@ from engine.reader.prompt import Word, is_elsewhere
 from engine.reader.scene import COLOURS
 from engine.reader.words import ANDS, ATTRIBUTIVE, COPULAS, NOUN_COLOURS, PARTS, SHADES
 
-REACH = 12  # words between those that belong together
-COLOUR_THINGS = {"orange": "tangerine", "rosa": "rose"}  # things, unless before one or behind "on"
+REACH = 12  # most words between two words that belong together
+# Colours that are things, unless they describe a thing or follow "on".
+COLOUR_THINGS = {"orange": "tangerine", "rosa": "rose"}
 RELATIONS = (Kind.ABOVE, Kind.BELOW, Kind.RIGHT)
 JOINS = (*RELATIONS, Kind.LINK)
 
-TO_LMS = np.array(  # of linear sRGB: what the eye's long, middle and short cones see
+TO_LMS = np.array(  # from linear sRGB to what the eye's long, middle and short cones see
     [
         [0.4122214708, 0.5363325363, 0.0514459929],
         [0.2119034982, 0.6806995451, 0.1073969566],
         [0.0883024619, 0.2817188376, 0.6299787005],
     ]
 )
-TO_LAB = np.array(  # of their cube roots
+TO_LAB = np.array(  # from the cube roots of these to Oklab
     [
         [0.2104542553, 0.7936177850, -0.0040720468],
         [1.9779984951, -2.4285922050, 0.4505937099],
@@ -35,7 +36,7 @@ TO_LAB = np.array(  # of their cube roots
 
 _ADJECTIVES = (*HUES, Kind.SIZE)
 _OWNERS = (Kind.THING, Kind.GROUND)
-_ENDS = (Kind.PLACE, Kind.GROUND, Kind.DENIAL)  # of a colour behind "on"
+_ENDS = (Kind.PLACE, Kind.GROUND, Kind.DENIAL)  # may follow a colour that is a ground after "on"
 
 
 def called(thing: str, colour: str) -> str:
@@ -45,7 +46,10 @@ def called(thing: str, colour: str) -> str:
 
 
 def recoloured(thing: str, colour: str, known: Container[str]) -> tuple[str, str]:
-    """Return a thing in a colour, or the known thing that has the colour in its name."""
+    """Return a thing and its colour.
+
+    If a known thing has the colour in its name, return that thing without a colour.
+    """
     other = called(thing, colour)
     for name in (other, f"{colour} {other.split()[-1]}"):
         if name in known:
@@ -61,9 +65,9 @@ def oklab(rgb: ArrayLike) -> np.ndarray:
 
 
 def hue(word: Word) -> str:
-    """Return the colour of things that a colour word means: "sky blue" is blue.
+    """Return the colour that a word gives a thing: "sky blue" gives blue.
 
-    Other values are unchanged.
+    Names without "sky" are unchanged.
     """
     return word.name.removeprefix("sky ")
 
@@ -78,10 +82,10 @@ def back(words: list[Word], at: int) -> int:
 
 
 def find_colours(names: Names, words: list[Word]) -> None:
-    """Turn colours into grounds where they are grounds.
+    """Turn colour words into grounds, or into things, where they are used so.
 
-    A colour is a ground after "on", if no word follows that it could describe, and beside
-    "background". "orange" is a thing where it stands alone.
+    A colour is a ground beside "background". It also is one after "on", if no word follows that it
+    could describe. "orange" is a thing if it describes nothing.
     """
     elsewhere = is_elsewhere(word.text for word in words)
     for i, word in enumerate(words):
@@ -110,7 +114,7 @@ def find_colours(names: Names, words: list[Word]) -> None:
 
 
 def _is_backdrop(words: list[Word], at: int) -> bool:
-    """Return whether "background" follows."""
+    """Return whether "background" follows the word at `at`."""
     at += 1
     while at < len(words) and words[at].kind is Kind.GLUE and words[at].text in ATTRIBUTIVE:
         at += 1
@@ -118,19 +122,19 @@ def _is_backdrop(words: list[Word], at: int) -> bool:
 
 
 def _is_said(words: list[Word], at: int) -> bool:
-    """Return whether a copula comes before: "the cat is red"."""
+    """Return whether a copula comes before the word at `at`: "the cat is red"."""
     return at > 0 and words[at - 1].text.casefold().split()[-1] in COPULAS
 
 
 def _describes(words: list[Word], at: int) -> bool:
-    """Return whether a thing follows, or a word for its looks and then a thing."""
+    """Return whether the word at `at` describes a thing after it."""
     owner = _behind(words, at)
     verb = any(word.text.endswith("ing") for word in words[at + 1 : owner])
     return owner >= 0 and words[owner].kind is Kind.THING and not verb
 
 
 def owners(words: list[Word]) -> Iterator[tuple[int, int]]:
-    """Yield the index of each colour and size that belongs to a thing, and of that thing."""
+    """Yield the index of each colour or size that describes a thing, with the thing's index."""
     for i, word in enumerate(words):
         if word.kind in _ADJECTIVES:
             owner = _owner(words, i)
@@ -141,8 +145,8 @@ def owners(words: list[Word]) -> Iterator[tuple[int, int]]:
 def leave_said(words: list[Word]) -> None:
     """Turn words that add nothing into words that say nothing.
 
-    These say how dark a colour is, or what colour a ground has anyway, or are "and" between two
-    colours.
+    Such a word says how dark a colour is, or what colour a ground has anyway, or is "and" between
+    two colours.
     """
     for i, word in enumerate(words):
         beside = (words[at] for at in (i - 1, i + 1) if 0 <= at < len(words))
@@ -153,7 +157,7 @@ def leave_said(words: list[Word]) -> None:
 
 
 def _has(ground: Word, colour: Word) -> bool:
-    """Return whether a ground has a colour in its name: green grass."""
+    """Return whether a ground has a colour in its name, as "green grass" has green."""
     return ground.kind is Kind.GROUND and ground.name.startswith(f"{hue(colour)} ")
 
 
@@ -170,9 +174,9 @@ def _owner(words: list[Word], at: int) -> int:
 
 
 def _behind(words: list[Word], at: int) -> int:
-    """Return the index of the noun after `at` that the word there describes, or -1.
+    """Return the index of the noun after `at` that the word at `at` describes, or -1.
 
-    Other such words and "and" between them may come first.
+    Other words that describe the noun may stand between them, with "and" between those.
     """
     for i in range(at + 1, min(len(words), at + REACH)):
         word = words[i]
@@ -201,10 +205,10 @@ def _joins(words: list[Word], at: int) -> bool:
 
 
 def _before(words: list[Word], at: int) -> int:
-    """Return the index of the noun before `at` that the word there describes, or -1.
+    """Return the index of the noun before `at` that the word at `at` describes, or -1.
 
-    One other word may stand between them if the language has adjectives there, and words that say
-    nothing before that.
+    Adjectives and words that say nothing may stand between them. In a language whose adjectives
+    follow the noun, one unknown word may too, if it is the nearest to `at` of these.
     """
     ends = words[at].kind is not Kind.COLOUR_BEHIND
     for i in range(at - 1, max(-1, at - REACH), -1):

@@ -37,17 +37,21 @@ def deny(names: Names, words: list[Word]) -> list[Word]:
 
 
 def _is_portuguese(names: Names, words: list[Word], at: int, elsewhere: bool) -> bool:
-    """Return whether "no" is "in the", among words of another language or beside a name in one."""
+    """Return whether the "no" at `at` is Portuguese for "in the".
+
+    It is if the prompt is in another language (`elsewhere`), or if a word beside it is a name that
+    is not English.
+    """
     beside = [words[i] for i in (at - 1, at + 1) if 0 <= i < len(words)]
     foreign = any(word.kind in NOUNS and not names.is_english(word.text) for word in beside)
     return not words[at].gap and (elsewhere or foreign)
 
 
 def _behind(words: list[Word], denial: int) -> Iterator[int]:
-    """Yield the indices of what a denial denies after it.
+    """Yield the indices of the words after a denial that it denies.
 
-    These are words that describe a noun, the noun, and its alternatives, up to punctuation. A
-    relation that follows at once is denied with its noun: "not on a bed".
+    They are words that describe a noun, the noun, and its alternatives, up to punctuation. A
+    relation right after the denial is denied with its noun: "not on a bed".
     """
     begins, ends, noun = True, False, denial
     for at in range(denial + 1, len(words)):
@@ -72,7 +76,7 @@ def _behind(words: list[Word], denial: int) -> Iterator[int]:
 
 
 def _before(words: list[Word], denial: int) -> Iterator[int]:
-    """Yield the index of the noun or colour that a denial denies before it."""
+    """Yield the index of the noun or colour before a denial that it denies, if there is one."""
     at = denial - 1
     while at >= 0 and words[at].kind in _SILENT and not words[at + 1].gap:
         at -= 1

@@ -1,7 +1,6 @@
 """The meanings of words in a prompt.
 
-There are names in many languages, words that join or count what they name, and words that name
-nothing.
+Some words are names, in many languages. Others join or count named things, and others name nothing.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ class Kind(Enum):
     """The part that a word plays in a prompt."""
 
     THING = auto()
-    WIDER = auto()  # than any class: "dog"
-    YOUNG = auto()  # of what a wider word means: "puppy"
+    WIDER = auto()  # a word wider than any class: "dog"
+    YOUNG = auto()  # the young of what a wider word means: "puppy"
     GROUND = auto()
-    COLOUR = auto()  # a ground behind "on" or before "background", else of the thing behind it
-    COLOUR_BEHIND = auto()  # of the thing before it, where it is no ground
-    FLOOR = auto()  # a ground as colours are, and never a thing's colour
+    COLOUR = auto()  # a ground after "on" or before "background", else describes what follows
+    COLOUR_BEHIND = auto()  # describes the thing before it, unless it is a ground
+    FLOOR = auto()  # a ground where a colour would be one, and never a thing's colour
     SIZE = auto()
     PLACE = auto()
     COUNT = auto()
@@ -35,11 +34,11 @@ class Kind(Enum):
     BELOW = auto()
     RIGHT = auto()
     LINK = auto()  # side by side
-    DENIAL = auto()  # of what follows
-    DENIAL_BEHIND = auto()  # of what precedes
+    DENIAL = auto()  # denies what follows
+    DENIAL_BEHIND = auto()  # denies what precedes
     GLUE = auto()
     BACKDROP = auto()
-    ACTIVITY = auto()  # with a person, the thing that shows one doing it
+    ACTIVITY = auto()  # with a person: the thing that shows a person doing it
     UNKNOWN = auto()
 
 
@@ -47,7 +46,7 @@ Meaning = tuple[Kind, str | int]
 
 THINGS = (Kind.THING, Kind.WIDER, Kind.YOUNG)
 HUES = (Kind.COLOUR, Kind.COLOUR_BEHIND)
-PLAIN = (*HUES, Kind.FLOOR)  # grounds only behind "on" or before "background"
+PLAIN = (*HUES, Kind.FLOOR)  # grounds only after "on" or before "background"
 NOUNS = (*THINGS, Kind.GROUND, *PLAIN)  # may be in the plural
 _ADJECTIVES = (*HUES, Kind.SIZE)  # have endings
 LANGUAGES = ["de", "fr", "es", "it", "pt", "zh", "ja", "ru", "ko", "tr", "ar", "fa", "id"]
@@ -56,7 +55,7 @@ _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u0670\u0900-\u0dff\u0e0
 TOKEN = re.compile(
     rf"(?P<cjk>[{CJK}]+)|(?P<number>\d+[a-zA-Z]*)|(?:(?![{CJK}])[^\W\d_]|[{_MARKS}])+|&"
 )
-_HEAD_LAST = ("de", "ru", "tr", "ko")  # where the noun stands behind its adjective
+_HEAD_LAST = ("de", "ru", "tr", "ko")  # languages whose noun follows its adjective
 _VOICED = "\u3099\u309a"  # the marks of kana, which make other letters
 _LETTERS = str.maketrans(
     {"ı": "i", "ø": "o", "ł": "l", "đ": "d", "œ": "oe", "æ": "ae", "ي": "ی", "ك": "ک"}
@@ -79,7 +78,7 @@ def fold(text: str) -> str:
 
 
 def phrase(text: str) -> str:
-    """Return the folded words of a text, between spaces."""
+    """Return the folded words of a text, joined by spaces."""
     return " ".join(fold(match.group()) for match in TOKEN.finditer(text))
 
 
@@ -98,13 +97,13 @@ def english(text: str) -> str:
 
 
 class Names:
-    """Phrases and emoji, and the meaning of each. The first meaning of a phrase stands."""
+    """Phrases and emoji, with their meanings; a phrase keeps the first meaning that it is given."""
 
     def __init__(self) -> None:
         self._meanings: dict[str, Meaning] = {}
         self._english: frozenset[str] = frozenset()
         self.emoji: dict[str, Meaning] = {}
-        self.longest = self.longest_cjk = 1  # names in words, and in characters
+        self.longest = self.longest_cjk = 1  # of names, in words and in characters
         self._near: dict[tuple[str, int], list[str]] = {}
         self._near_elsewhere: dict[tuple[str, int], list[str]] = {}
 
@@ -113,7 +112,10 @@ class Names:
             self._meanings.setdefault(key, (kind, value))
 
     def _add_joined(self) -> None:
-        """Add every name so far, which are the English ones, without its spaces: "teddybear"."""
+        """Add every name so far without its spaces: "teddybear".
+
+        The names so far must be the English ones, which are noted here.
+        """
         for key, meaning in list(self._meanings.items()):
             self._add([key.replace(" ", "")], *meaning)
         self._english = frozenset(self._meanings)
@@ -138,9 +140,10 @@ class Names:
             self._add(phrases(words), kind)
 
     def _add_languages(self, meanings: Mapping[str, Meaning]) -> None:
-        """Add what the `emoji` package calls the emoji with these English names.
+        """Add the names that the `emoji` package has for emoji, in all languages.
 
-        The nouns of those names follow.
+        `meanings` has the meanings of these emoji by English name. The nouns of the names are added
+        last.
         """
         emoji.config.load_language(LANGUAGES)
         nouns: dict[str, Meaning] = {}
@@ -165,7 +168,10 @@ class Names:
             self._add([noun], *meaning)
 
     def _index(self, near: Iterable[str]) -> None:
-        """End the list; the names in `near` may be misspelt in an English prompt."""
+        """Index all names, once the last is added.
+
+        In an English prompt, only the names in `near` may be misspelt.
+        """
         self.longest = 1 + max(key.count(" ") for key in self._meanings)
         self.longest_cjk = max(len(key) for key in self._meanings if re.match(f"[{CJK}]", key))
         self._near = _by_letter(near)
@@ -174,7 +180,7 @@ class Names:
         )
 
     def called(self) -> dict[str | int, list[str]]:
-        """Return what each noun and place is called, as folded phrases."""
+        """Return all folded phrases for each noun and place, by the value that they mean."""
         synonyms: dict[str | int, list[str]] = {}
         for key, (kind, value) in self._meanings.items():
             if kind in (*NOUNS, Kind.PLACE):
@@ -207,11 +213,11 @@ class Names:
         return None
 
     def misspelt(self, key: str, elsewhere: bool) -> Meaning | None:
-        """Return the meaning of the English name that differs least.
+        """Return the meaning of the English name that a phrase misspells, or None.
 
-        It may differ by one letter, or by two if it is long or has the same letters. The first
-        letter must be right. With `elsewhere` it may also be a name in another language with
-        another ending, as plurals have.
+        It is the name that differs least. It may differ by one letter, or by two if the phrase is
+        long or has the same letters. The first letter must be right. With `elsewhere` the phrase
+        may also be a name in another language with another ending, such as a plural's.
         """
         if len(key) < 4:
             return None
@@ -243,7 +249,10 @@ def phrases(text: str) -> Iterator[str]:
 
 
 def _by_letter(keys: Iterable[str]) -> dict[tuple[str, int], list[str]]:
-    """Return the names that may be misspelt by first letter and number of spaces."""
+    """Return an index of names by first letter and number of spaces.
+
+    Short names, which may not be misspelt, are left out.
+    """
     index: dict[tuple[str, int], list[str]] = {}
     for key in keys:
         if len(key) > 3:
@@ -252,7 +261,10 @@ def _by_letter(keys: Iterable[str]) -> dict[tuple[str, int], list[str]]:
 
 
 def _stems(word: str) -> Iterator[str]:
-    """Yield what a word may be a form of; of several words each may be a plural."""
+    """Yield the words of which a word may be an inflected form.
+
+    If `word` has several words, each may be a plural.
+    """
     if "s " in word:
         yield _PLURALS.sub("", word)
     if word.endswith("s") and len(word) > 3:
@@ -271,7 +283,7 @@ def _stems(word: str) -> Iterator[str]:
 
 
 def _endings(word: str) -> Iterator[str]:
-    """Yield what a German or Russian adjective may be a form of: "dunkelrotes", "красную"."""
+    """Yield adjectives of which a German or Russian word may be a form: "dunkelrotes", "красную"."""
     if match := _GERMAN.match(word):
         yield match.group(1)
     if match := _RUSSIAN.search(word):

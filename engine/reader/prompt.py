@@ -14,14 +14,14 @@ from engine.reader.words import COUNTERS, ELSEWHERE
 
 _JOINED = re.compile(r"[\s\u200c'’_-]*")  # between words of one name
 _TIMES = re.compile(r"(?<=\d)\s*[x×](?=\s)", re.IGNORECASE)  # "2 × cat"
-_MISSPELT = 3  # words, the longest name that is looked for misspelt
+_MISSPELT = 3  # most words of a name that is searched for misspelt
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
     """Some words of a prompt that mean one thing.
 
-    `gap` is whether punctuation comes before them, and `sure` whether they are spelt as the name
+    `gap` is true if punctuation comes before the words, and `sure` if they are spelt as the name
     is.
     """
 
@@ -37,7 +37,7 @@ class Word:
 
 
 def read_words(names: Names, prompt: str) -> list[Word]:
-    """Return all words in the prompt's order, the longest names first."""
+    """Return all words of a prompt in order; of names that overlap, the longest is read."""
     text = _TIMES.sub("", unicodedata.normalize("NFC", prompt))
     elsewhere = is_elsewhere([text])
     words: list[Word] = []
@@ -58,7 +58,10 @@ def is_elsewhere(texts: Iterable[str]) -> bool:
 
 
 def _read_emoji(names: Names, text: str) -> Word:
-    """Return what the emoji is among the model's things, or the last one its English name names."""
+    """Return the word that an emoji stands for.
+
+    It means one of the model's things, or else the last thing in the emoji's English name.
+    """
     if meaning := names.emoji.get(text):
         return Word(text, *meaning, gap=True)
     name = english(text).split(" with ")[0]
@@ -99,9 +102,10 @@ def _read_plain(names: Names, text: str, elsewhere: bool) -> list[Word]:
 
 
 def _is_before_longer(names: Names, words: list[str]) -> bool:
-    """Return whether a colour comes before a name that ends after the longest name with it.
+    """Return whether `words` begin with a colour that must be read apart from the next word.
 
-    An example is "blue" before "water wave".
+    It must if a name that begins after the colour ends later than the longest name that begins with
+    the colour: "blue" before "water wave".
     """
     if (names.exact(words[0]) or (None,))[0] is not Kind.COLOUR:
         return False
@@ -111,7 +115,10 @@ def _is_before_longer(names: Names, words: list[str]) -> bool:
 
 
 def _longest(names: Names, words: list[str], elsewhere: bool) -> tuple[Kind, str | int, int, bool]:
-    """Return what the words begin with, how many they are, and whether that is spelt right."""
+    """Return the meaning of the longest name with which `words` begin: its kind and value.
+
+    Also returns how many words the name has, and whether it is spelt correctly.
+    """
     for used in range(len(words), 0, -1):
         key = " ".join(words[:used])
         if meaning := names.exact(key) or names.form(key):
@@ -127,7 +134,7 @@ def _longest(names: Names, words: list[str], elsewhere: bool) -> tuple[Kind, str
 def _read_cjk(names: Names, text: str, counted: bool) -> Iterator[Word]:
     """Yield the names in a text without spaces; the text between two names is one word.
 
-    `counted` is whether a number in digits comes before it.
+    `counted` is true if a number in digits comes before the text.
     """
     folded = fold(text)
     if len(folded) != len(text):  # compatibility characters

@@ -1,4 +1,4 @@
-"""Reads a prompt as a scene of the embedded model, and says how and what is left out."""
+"""Reads a prompt as a scene of the embedded model; says how it was read and what is left out."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ from engine.reader.scene_names import SceneNames
 from engine.reader.words import KINDS, PAIRS, PEOPLE, SCENERY, WEARING, WORN
 
 MOST = 4  # things in a scene
-CONTRAST = 0.25  # in Oklab, of a ground that the things stand out from
-CHOICES = 6  # at least so many grounds to choose from
+CONTRAST = 0.25  # least distance in Oklab of a ground from things that stand out
+CHOICES = 6  # least number of grounds to choose from
 
 _LAYOUTS = {2: Layout.PAIR, 3: Layout.THREE, 4: Layout.FOUR}
 _NAMED = (Kind.THING, Kind.GROUND, Kind.PLACE)
@@ -42,11 +42,11 @@ _LEFT = (Kind.UNKNOWN, Kind.SIZE, *PLAIN)
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A prompt as a scene.
+    """A prompt, read as a scene.
 
     Attributes:
-        left_out: the part of the prompt that is not drawn, in its order.
-        named: whether it names a thing, ground or place that the model knows.
+        left_out: the parts of the prompt that are not drawn, in order.
+        named: whether the prompt names a thing, ground or place that the model knows.
         sure: whether every name is spelt correctly, and neither a thing nor the ground was made up.
     """
 
@@ -65,7 +65,7 @@ class Reading:
 
 @dataclass(slots=True)
 class Group:
-    """A thing with its colour and count; `at` is its word's index in the prompt."""
+    """A thing with its colour and count; `at` is the index of its word in the prompt."""
 
     at: int
     name: str
@@ -92,13 +92,13 @@ def describe(scene: Scene) -> str:
 class SceneReader:
     """Reads prompts as scenes of the names in `world`.
 
-    `world` is world.json: lists by their keys, and "colours", the mean colour of each thing and
-    ground. "coloured", the things that take a colour, and "sizes" may be missing; then nothing
-    takes one.
+    `world` is the content of world.json: lists by their keys, and "colours", the mean colour of
+    each thing and ground. "coloured" lists the things that take a colour, "sizes" the sizes; if
+    either list is missing, no thing takes a colour or a size.
     """
 
     def __init__(self, world: Mapping[str, Any]) -> None:
-        """Index the names. Raises KeyError where a list is missing."""
+        """Index the names. Raises KeyError if a required list is missing."""
         self.names = SceneNames(world)
         self._things: Sequence[str] = world["glyphs"]
         self._grounds: Sequence[str] = world["grounds"]
@@ -109,10 +109,10 @@ class SceneReader:
         }
 
     def read(self, prompt: str) -> Reading:
-        """Read the first things, at most MOST, and the first ground.
+        """Read the first things of a prompt, at most MOST, and its first ground.
 
-        What the prompt does not name is chosen by its checksum; the ground is one from which the
-        things stand out.
+        If the prompt names no thing or no ground, its checksum chooses one. The chosen ground is
+        one from which the things stand out.
         """
         words = read_words(self.names, prompt)
         find_colours(self.names, words)
@@ -159,10 +159,11 @@ class SceneReader:
     def _dress(
         self, words: list[Word], groups: list[Group], owned: Sequence[tuple[int, int]]
     ) -> tuple[str, set[int]]:
-        """Give each thing the first colour that it has and takes.
+        """Give each thing the first of its colours that it takes.
 
-        `owned` are colours and sizes with the things to which they belong. Returns the first size
-        of a thing alone, and the indices of the words that are drawn in this way.
+        `owned` are the pairs that `owners` yields. Returns the size of the thing, if it is the only
+        one and has a size, else "". Also returns the indices of the words that are drawn in this
+        way.
         """
         alone = [group.count for group in groups] == [1]
         at = {group.at: group for group in groups}
@@ -180,7 +181,11 @@ class SceneReader:
         return next((value for (_, is_size), value in attributes.items() if is_size), ""), drawn
 
     def _recolour(self, group: Group, colour: str) -> bool:
-        """Give things a colour if they take it, or if it makes them other things."""
+        """Give a group a colour if possible; return whether it was.
+
+        The group's thing must take a colour, or a known thing must have the colour in its name. The
+        group then becomes that thing.
+        """
         name, rest = recoloured(group.name, colour, self._things)
         if rest and name not in self._coloured:
             return False
@@ -188,7 +193,10 @@ class SceneReader:
         return True
 
     def _contrasting(self, things: Sequence[Group], grounds: Sequence[str], number: int) -> str:
-        """Return a ground whose mean colour is far from that of every thing."""
+        """Return a ground whose mean colour is far from that of every thing.
+
+        `number` chooses among the grounds that are far enough, or among a few of the farthest.
+        """
         labs = [self._lab[thing.colour or thing.name] for thing in things]
         far = {ground: min(math.dist(self._lab[ground], lab) for lab in labs) for ground in grounds}
         order = sorted(grounds, key=lambda ground: -far[ground])
@@ -198,12 +206,12 @@ class SceneReader:
 
 @functools.cache
 def reader_of(weights: Path) -> SceneReader:
-    """Return the reader of a folder of weights; building it takes a second, once."""
+    """Return the reader for a folder of weights; building it takes a second, once."""
     return SceneReader(json.loads((weights / "world.json").read_text("utf-8")))
 
 
 def _find_activities(words: list[Word]) -> None:
-    """Replace a person by the thing that shows one in the same activity: "a woman surfing"."""
+    """Replace a person by the thing that shows a person in that activity: "a woman surfing"."""
     alone = not any(word.kind is Kind.THING for word in words)
     for i, word in enumerate(words):
         before = back(words, i)
@@ -231,7 +239,7 @@ def _find_activities(words: list[Word]) -> None:
 
 
 def _find_kinds(words: list[Word]) -> None:
-    """Leave out nouns that say what kind of thing the next one is."""
+    """Leave out each noun that only says what kind of thing the next noun is."""
     for i, (word, behind) in enumerate(pairwise(words)):
         of = behind.text == "of" and i + 2 < len(words)
         behind = words[i + 2] if of else behind
@@ -244,7 +252,7 @@ def _find_kinds(words: list[Word]) -> None:
 
 
 def _count(words: list[Word]) -> list[Group]:
-    """Return the things with their counts; a count of nothing is left out.
+    """Return the things with their counts; a count that belongs to no thing is left out.
 
     Counts come before things or, in digits and in Japanese, after them.
     """
@@ -269,9 +277,9 @@ def _count(words: list[Word]) -> list[Group]:
 
 
 def _relation(words: list[Word], groups: list[Group]) -> tuple[Kind, int]:
-    """Return how things are placed that are not side by side.
+    """Return the relation that places the things; it is Kind.LINK if they are side by side.
 
-    Also returns the index of the last group before the word that says so.
+    Also returns the index of the last group before the word for the relation.
     """
     for i, (group, behind) in enumerate(pairwise(groups)):
         for at in range(group.at + 1, behind.at):
@@ -287,7 +295,10 @@ def _relation(words: list[Word], groups: list[Group]) -> tuple[Kind, int]:
 
 
 def _reaches(words: list[Word], at: int, thing: int) -> bool:
-    """Return whether a relation's object is this thing, not an unknown word or ground before it."""
+    """Return whether the thing at index `thing` is the object of the relation at index `at`.
+
+    It is not if an unknown word or a ground before it is the object.
+    """
     unknown = False
     for word in words[at + 1 : thing]:
         if word.kind not in (Kind.GLUE, Kind.COUNT, *_LEFT) or (unknown and word.kind is Kind.GLUE):
@@ -297,7 +308,10 @@ def _reaches(words: list[Word], at: int, thing: int) -> bool:
 
 
 def _sides(words: list[Word], places: list[int], groups: list[Group]) -> Kind | None:
-    """Return how two things with a place each stand: "a cat on the left, a dog on the right"."""
+    """Return the relation of two things that each have a place, or None.
+
+    An example is "a cat on the left, a dog on the right".
+    """
     if len(groups) != 2 or len(places) != 2:
         return None
     return {
@@ -309,12 +323,13 @@ def _sides(words: list[Word], places: list[int], groups: list[Group]) -> Kind | 
 
 
 def _trim(groups: list[Group], words: list[Word]) -> dict[float, str]:
-    """Remove things beyond MOST from the largest count, then the last things.
+    """Remove things until at most MOST are left.
 
-    Returns what was removed, by its place in the prompt: "2 × cat".
+    The groups after the first MOST go first, then things of the group with the largest count.
+    Returns what was removed, such as "2 × cat", by its place in the prompt.
     """
     dropped: dict[float, str] = {group.at + 0.5: words[group.at].text for group in groups[MOST:]}
-    fewer: dict[str, tuple[int, int]] = {}  # of each thing where it is first named, and how many
+    fewer: dict[str, tuple[int, int]] = {}  # by thing: where it is first named, number removed
     del groups[MOST:]
     much = sum(group.count for group in groups) - MOST
     while much > 0:
@@ -331,7 +346,7 @@ def _trim(groups: list[Group], words: list[Word]) -> dict[float, str]:
 def _arrange(groups: list[Group], relation: Kind, at: int) -> tuple[Layout, list[Group]]:
     """Return the layout and its things in reading order.
 
-    `at` is the last group before the relation.
+    `at` is the index of the last group before the relation.
     """
     if relation in (Kind.BELOW, Kind.RIGHT):
         groups = groups[at + 1 :] + groups[: at + 1]

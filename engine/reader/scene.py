@@ -1,7 +1,7 @@
 """Scenes of the embedded model, and the captions that it is given for them.
 
-A scene has up to four things in one of five layouts on a ground, each in its own colours or in one
-of eleven.
+A scene has up to four things on a ground, in one of five layouts. Each thing has its own colours,
+or one of eleven.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from enum import Enum
 
 SIDE = 20  # tokens, the side of the canvas
-SIZES = {"tiny": 5, "": 10, "huge": 15}  # tokens, the side of a thing's square; "": most things
-COLOURS = (  # that a thing may have beside its own
+SIZES = {"tiny": 5, "": 10, "huge": 15}  # side of a thing's square in tokens; "" is the usual size
+COLOURS = (  # that a thing may have in place of its own
     *("red", "orange", "yellow", "green", "blue", "purple", "pink"),
     *("brown", "black", "white", "grey"),
 )
-PLACES = {  # of a thing alone: how far down and right, in halves of the room around it
+PLACES = {  # of a single thing: how far down and right, in halves of the room around it
     f"{vertical} {horizontal}".strip() or "centre": (down, right)
     for down, vertical in enumerate(("top", "", "bottom"))
     for right, horizontal in enumerate(("left", "", "right"))
@@ -23,7 +23,10 @@ PLACES = {  # of a thing alone: how far down and right, in halves of the room ar
 
 
 class Layout(Enum):
-    """How many things there are and where; the value is its word in captions, one token each."""
+    """The number and the places of a scene's things.
+
+    The value is the layout's word in captions, which is one token.
+    """
 
     ONE = "one"
     PAIR = "pair"  # side by side
@@ -33,7 +36,7 @@ class Layout(Enum):
 
     @property
     def squares(self) -> tuple[tuple[int, int], ...]:
-        """Return (top, left) of each thing's square in tokens, in the caption's order.
+        """(top, left) of each thing's square in tokens, in the caption's order.
 
         ONE's square is in the centre.
         """
@@ -53,10 +56,10 @@ _SQUARES = {
 class Scene:
     """The contents of a picture.
 
-    `place` and `size` belong to a thing alone; others have their layout's squares. `colours` has
-    one of COLOURS for each thing, or "" where it has its own; an empty `colours` means that all
-    things have their own. Raises ValueError where things and layout do not fit, or where there is
-    no such colour or size.
+    Only a single thing has a `place` and a `size`; several things have their layout's squares.
+    `colours` has one of COLOURS for each thing, or "" if the thing has its own; an empty `colours`
+    means that all things have their own. Raises ValueError if things and layout do not fit, or if
+    there is no such colour or size.
     """
 
     layout: Layout
@@ -89,7 +92,7 @@ class Scene:
 
     @property
     def caption(self) -> str:
-        """The canonical caption: how many and where, the things in reading order, the ground."""
+        """The canonical caption: layout, things in reading order, ground and place."""
         where = "" if self.place == "centre" else f" at the {self.place}"
         return f"{self.layout.value}: {', '.join(self.named)} on {self.ground}{where}"
 

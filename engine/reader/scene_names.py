@@ -9,9 +9,10 @@ from engine.reader.names import Kind, Names, phrase, phrases
 
 
 class SceneNames(Names):
-    """The names in `world`: lists by the keys "glyphs", "grounds" and "places".
+    """The names in `world`, which has lists by the keys "glyphs", "grounds" and "places".
 
-    English comes before other languages, and the lists of words.toml before the `emoji` package.
+    English names take precedence over other languages, and the lists of words.toml over the `emoji`
+    package.
     """
 
     def __init__(self, world: Mapping[str, Sequence[str]]) -> None:
