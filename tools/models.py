@@ -77,7 +77,7 @@ def run_models(args: argparse.Namespace) -> None:
 
 
 def listing(device: torch.device, wanted: str) -> str:
-    """Return a table with a row for each model, and sentences on what its columns mean."""
+    """Return a table with a row for each model, and sentences that explain its columns."""
     on_cpu, dtype = device.type == "cpu", resolve_dtype(device, wanted)
     rows: list[Sequence[str]] = [_HEAD]
     for card in CARDS.values():
@@ -227,7 +227,7 @@ def check(card: ModelCard, args: argparse.Namespace) -> int:
 
 
 def _compare(source: RepoFiles, folder: Path) -> list[str]:
-    """Print how a source's files compare with their digests; return those that differ."""
+    """Print how a source's files compare with their digests; return the files that differ."""
     others = differing(folder, source.digests)
     if source.digests:
         words = f"pinned, {len(source.digests)} digests: {', '.join(others) or 'none'} differs"

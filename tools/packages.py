@@ -36,7 +36,7 @@ Hashes = dict[tuple[str, str], set[str]]  # by name and version
 
 
 def normal(name: str) -> str:
-    """Return a package's name as PEP 503 compares it."""
+    """Return a package's name in the normal form of PEP 503."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
@@ -87,14 +87,14 @@ def uploaded(files: Iterable[tuple[str, str]], version: str) -> set[str]:
 
 
 def fetch(name: str, version: str) -> set[str]:
-    """Return the hashes of a version's wheels on the index."""
+    """Return the hashes of a version's wheels, as the index lists them."""
     with urlopen(Request(INDEX.format(name), headers=JSON), timeout=60) as answer:
         files = json.load(answer)["files"]
     return uploaded(((file["filename"], file["hashes"]["sha256"]) for file in files), version)
 
 
 def fetch_torch_cpu(version: str) -> set[str]:
-    """Return the hashes of torch's builds without CUDA, which have an index of their own."""
+    """Return the hashes of torch's builds without CUDA, which another index lists."""
     with urlopen(TORCH_CPU, timeout=60) as answer:
         page = answer.read().decode().replace("%2B", "+")
     return uploaded(TORCH_FILE.findall(page), version)

@@ -96,7 +96,7 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_machine_options(parser: argparse.ArgumentParser, device: str) -> None:
-    """Add the options for the device, by default `device`, and for `choose_folders`."""
+    """Add the options for the device, by default `device`, and those of `choose_folders`."""
     parser.add_argument("--device", default=device, help="cpu, cuda, cuda:0 .. or auto")
     parser.add_argument("--dtype", choices=["auto", *DTYPES], default="auto")
     parser.add_argument(
@@ -194,7 +194,7 @@ def run_race(args: argparse.Namespace) -> None:
 
 
 def print_race(race: Race, out: Path | None) -> None:
-    """Run a race; print its stats every second, the final ones, and the path of its trace.
+    """Run a race; print its stats every second, its final stats, and the path of its trace.
 
     Exits with 1 if a lane failed, if the trace could not be written, or if nobody reads what is
     printed and `out` is None.

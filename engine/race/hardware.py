@@ -45,8 +45,8 @@ def device_name(device: torch.device) -> str:
 def is_of_this_machine(name: str) -> bool:
     """Return whether a `device_name` may belong to this machine.
 
-    It does if it names the machine's processor, or a GPU that this process uses. The number of
-    threads and the version of torch do not matter.
+    It may if it names the machine's processor, or a GPU that this process uses. Threads and torch's
+    version do not matter.
     """
     devices = [torch.device("cpu")]
     if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]

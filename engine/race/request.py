@@ -45,7 +45,7 @@ class Lane:
             raise SettingError(f"These are not settings of {self.decoder}: {self.settings!r}")
 
     def plain(self) -> TraceLane:
-        """Return the lane as a trace's header has it."""
+        """Return the lane in the form that a trace's header stores."""
         return TraceLane(self.decoder, dataclasses.asdict(self.settings))
 
 

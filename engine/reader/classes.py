@@ -44,7 +44,7 @@ class ClassReading:
         return NAMES[self.number]
 
     def __str__(self) -> str:
-        """Return how the prompt is read, for people; "" where it is drawn as typed."""
+        """Return in words how the prompt is read; "" if it is drawn as typed."""
         missing = f"; not drawn: {', '.join(self.left_out)}" if self.left_out else ""
         return "" if self.sure and not missing else f"reads: {self.name}{missing}"
 
@@ -150,7 +150,7 @@ def _meant(word: Word) -> int:
 
 
 def _kinds(word: Word) -> frozenset[int]:
-    """Return the classes that a word names: one for a name, all its kinds for a wider word."""
+    """Return the classes that a word names; for a wider word, all its kinds."""
     if word.kind is Kind.THING:
         return frozenset([int(word.value)])
     return WIDER[word.name].kinds if word.kind in THINGS else frozenset()

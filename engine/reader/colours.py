@@ -199,7 +199,7 @@ def _behind(words: list[Word], at: int) -> int:
 
 
 def _joins(words: list[Word], at: int) -> bool:
-    """Return whether a word is "and" between two words of one thing: "black and white cat"."""
+    """Return whether a word is "and" between two adjectives: "black and white cat"."""
     beside = words[max(0, at - 1) : at + 2 : 2]
     return fold(words[at].text) in ANDS and all(word.kind in _ADJECTIVES for word in beside)
 

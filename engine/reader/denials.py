@@ -1,4 +1,4 @@
-"""Finds what a prompt says shall not be drawn: "a cat without a hat", "猫ではなく犬"."""
+"""Finds what a prompt excludes from the picture: "a cat without a hat", "猫ではなく犬"."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def phrase(text: str) -> str:
 
 
 def once(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return the texts in order without repeats, spelt as at their first place."""
+    """Return the texts in order without repeats, each in its first spelling."""
     spellings: dict[str, str] = {}
     for text in texts:
         spellings.setdefault(fold(text), text)
@@ -199,8 +199,8 @@ class Names:
     def form(self, key: str) -> Meaning | None:
         """Return the meaning of an inflected phrase.
 
-        It may be a plural, have a Korean particle or an Arabic article, or be an adjective with a
-        German or Russian ending.
+        The phrase may be a plural, have a Korean particle or an Arabic article, or be an adjective
+        with a German or Russian ending.
         """
         for form in _stems(key):
             meaning = self._meanings.get(form)
@@ -237,7 +237,7 @@ class Names:
         return None
 
     def _means(self, key: str, name: str, distance: int) -> bool:
-        """Return whether a phrase at this distance of 1 or 2 from a name is a misspelling of it."""
+        """Return whether a phrase at this distance, 1 or 2, from a name is a misspelling of it."""
         if distance == 1 and len(key) == 4 and len(name) < 5 and sorted(name) != sorted(key):
             return False
         return distance == 1 or len(key) > 7 or (len(key) > 5 and set(key) == set(name))
@@ -283,7 +283,7 @@ def _stems(word: str) -> Iterator[str]:
 
 
 def _endings(word: str) -> Iterator[str]:
-    """Yield adjectives of which a German or Russian word may be a form: "dunkelrotes", "красную"."""
+    """Yield adjectives that a German or Russian word may inflect: "dunkelrotes", "красную"."""
     if match := _GERMAN.match(word):
         yield match.group(1)
     if match := _RUSSIAN.search(word):

@@ -1,4 +1,4 @@
-"""The words of a prompt with the meaning of each."""
+"""The words of a prompt, each with its meaning."""
 
 from __future__ import annotations
 
@@ -157,8 +157,8 @@ def _read_cjk(names: Names, text: str, counted: bool) -> Iterator[Word]:
 def _segment(names: Names, text: str) -> list[int]:
     """Return, for each character, the end of the word that begins there.
 
-    As few characters as possible are in no name, and then there are as few words as possible:
-    "猫|と|りんご", though "とり" is a bird.
+    The words leave as few characters as possible outside of names; then there are as few words as
+    possible. So "猫とりんご" is "猫|と|りんご", though "とり" is a bird.
     """
     ends = [0] * len(text)
     costs = [(0, 0)] * (len(text) + 1)  # unknown characters and words from there on

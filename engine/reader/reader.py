@@ -56,7 +56,7 @@ class Reading:
     sure: bool = True
 
     def __str__(self) -> str:
-        """Return how the prompt is read, for people; "" where it is drawn as typed."""
+        """Return in words how the prompt is read; "" if it is drawn as typed."""
         missing = f"; not drawn: {', '.join(self.left_out)}" if self.left_out else ""
         if not self.named:
             return f"names nothing for this model to draw; draws: {describe(self.scene)}"

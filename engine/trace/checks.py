@@ -58,7 +58,7 @@ def _check_places(table: StepTable, length: int) -> None:
 
 
 def check_refs(table: StepTable) -> None:
-    """Check that each row of `positions` refers to existing rows."""
+    """Check that each row of `positions` refers only to rows that exist."""
     if (table.positions["refs"] & 8).any():
         raise PackingError("a position refers to what there is not")
     if (table.earlier[table.source == Source.BEFORE] < 0).any():

@@ -217,7 +217,7 @@ class Trace:
     def tokens(self, lane: int) -> np.ndarray:
         """Return the tokens of a lane's picture by grid cell [h * w].
 
-        The known cells of an infilling are included. A cell without a committed token has -1.
+        An infilling's known cells are included. A cell without a committed token has -1.
         """
         header, table = self.header, self.table(lane)
         cells, size = np.array(header.cells_of(lane)), header.grid[0] * header.grid[1]
@@ -229,8 +229,8 @@ class Trace:
     def dumps(self) -> str:
         """Return the text of the trace's file.
 
-        `loads` can read it however long the race was. If the text would be too long, it leaves
-        details out and lists them in `header.dropped`.
+        `loads` can read this text, however long the race was: if all details would make it too
+        long, some are left out and listed in `header.dropped`.
         """
         tables = [self.table(i) for i in range(len(self.header.lanes))]
         dropped: tuple[Dropped, ...] = ()

@@ -1,7 +1,7 @@
 """The quality file: how good the pictures of several lanes are, for the same captions and seeds.
 
-`train.quality` measures it and `visualize.figures.quality` draws it. Reading it needs neither torch
-nor a model.
+`train.quality` writes the file and `visualize.figures.quality` draws it. Reading the file needs
+neither torch nor a model.
 """
 
 from __future__ import annotations

@@ -130,7 +130,7 @@ class Status(IntEnum):
 
 
 class Source(IntEnum):
-    """Where the likeliest tokens of q are."""
+    """Where the likeliest tokens of a draft's q are stored."""
 
     NONE = 0  # nowhere: nothing was drafted
     CERTAIN = 1  # all of q lies on the draft

@@ -9,7 +9,7 @@ PARTS = ("forward", "verify", "cache", "draft")  # of a step's time
 
 @dataclass(frozen=True, slots=True)
 class Seconds:
-    """Where a step's time went, with the device synchronised at both ends.
+    """The parts of a step's time, with the device synchronised at both ends.
 
     `draft` is a drafter's own time.
     """

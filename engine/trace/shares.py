@@ -15,7 +15,7 @@ def quantise(values: np.ndarray) -> np.ndarray:
 def quantise_test(acceptance: np.ndarray, uniform: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return acceptance probabilities and uniform numbers as shares that compare as the numbers do.
 
-    The uniform number moves by one unit where rounding would change the outcome.
+    If rounding would change a test's outcome, its uniform number moves by one unit.
     """
     accepted, a, u = uniform < acceptance, quantise(acceptance), quantise(uniform)
     a = np.where(accepted, np.maximum(a, 1), a)

@@ -1,4 +1,4 @@
-"""LaneStats: a lane's figures so far, folded from its steps."""
+"""LaneStats: a lane's figures so far, summed up from its steps."""
 
 from __future__ import annotations
 

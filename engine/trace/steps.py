@@ -19,7 +19,7 @@ _HAS_GROUP, _CANDIDATES_SHIFT = 4, 4
 class StepTable:
     """Some steps of one lane, in order.
 
-    It has an array for each of DTYPES, and `start`, the frontier before the first step.
+    The table has an array for each of DTYPES, and `start`, the frontier before the first step.
     """
 
     start: int
@@ -44,7 +44,7 @@ class StepTable:
         return len(self.steps)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return the arrays by the names of their dtypes."""
+        """Return the arrays by their names in DTYPES."""
         return {table: getattr(self, table) for table in DTYPES}
 
     @staticmethod
@@ -102,7 +102,7 @@ class StepTable:
 
     @cached_property
     def committed(self) -> np.ndarray:
-        """True for each row that its step committed."""
+        """True for each row of `positions` that its step committed."""
         committed: np.ndarray = self.offset < self.steps["committed"][self.step]
         return committed
 

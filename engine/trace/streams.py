@@ -1,4 +1,4 @@
-"""Streams: bytes as compressed text, and back from text that anyone may have written."""
+"""Streams: bytes as compressed text, and bytes from text that anyone may have written."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def race(model: ImageModel, request: RaceRequest) -> list[LaneRun]:
 
 
 def figures(lane: Sequence[LaneRun], baseline: Sequence[LaneRun] | None) -> dict[str, Any]:
-    """Return one lane's figures over its races; `baseline` are vanilla AR's in the same races."""
+    """Return one lane's figures over its races; `baseline` has vanilla AR's runs in these races."""
     runs = [run.stats for run in lane]
     steps = [len(run.lengths) for run in runs]
 
@@ -176,7 +176,7 @@ def add_bench_command(parser: argparse.ArgumentParser) -> None:
 
 
 def run_bench(args: argparse.Namespace) -> None:
-    """Print a card and one line of JSON.
+    """Race, and print a card and one line of JSON.
 
     Exits with 2 for arguments that cannot be raced. Raises RuntimeError if a lane fails.
     """

@@ -36,10 +36,10 @@ FEW = 64  # passes of vanilla AR that are timed, since all take about the same t
 
 @dataclass(frozen=True, slots=True)
 class GridRun:
-    """One picture of one lane.
+    """The figures of one lane's picture.
 
     Attributes:
-        passes: forward passes.
+        passes: the number of forward passes.
         rows: window rows per pass.
         milliseconds: the mean time of a forward pass.
         shift: the mean price of a token; None if the lane does not know it.

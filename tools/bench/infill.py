@@ -64,7 +64,7 @@ def draw_mask(kind: str, share: float, grid: tuple[int, int], seed: int) -> np.n
 def log_likelihood(
     model: ImageModel, plan: Plan, prompt: str, sampling: Sampling, tokens: Sequence[int]
 ) -> float:
-    """Return log p of all tokens of an infilling, in nats."""
+    """Return log p, in nats, of all tokens that fill in an infilling."""
     filled = torch.tensor(tokens, device=model.device)
     logits = teacher_forced(model, plan, prompt, sampling, filled) / sampling.temperature
     return float(gather(logits.double().log_softmax(-1), filled).sum())
@@ -113,7 +113,10 @@ def run(
     prompts: Sequence[str],
     seeds: int,
 ) -> Runs:
-    """Return the figures of every race; both orders have the same picture, mask and noise seed."""
+    """Fill in with all lanes, and return the figures of every race.
+
+    The races in both orders have the same picture, mask and noise seed.
+    """
     runs: Runs = {}
     for number, prompt in enumerate(prompts):
         for seed in range(seeds):

@@ -46,7 +46,7 @@ from engine.trace import LaneStats
 
 
 class CacheKind(Enum):
-    """transformers' cache classes, by their names in its `cache_implementation`."""
+    """transformers' kinds of cache, as `cache_implementation` names them."""
 
     DYNAMIC = "dynamic"
     STATIC = "static"
@@ -290,7 +290,7 @@ def run_round(
 
 
 def figures(rounds: Sequence[Round]) -> dict[str, Any]:
-    """Return mean seconds, and for each cache the ratio of `generate` to vanilla AR in a round."""
+    """Return mean seconds and, for each cache, the mean ratio of `generate` to vanilla AR."""
     return {
         "transformers": transformers.__version__,
         "seconds": {

@@ -49,7 +49,7 @@ class Finding:
 
     @property
     def text(self) -> str:
-        """The words, and what to do."""
+        """The words and, for a fault, what to do about it."""
         return self.words + (f" What to do: {self.advice}" if self.advice else "")
 
 

@@ -108,7 +108,7 @@ def check_failed_capture(subject: Subject) -> Iterator[Finding]:
 
 
 def check_logits(subject: Subject) -> Iterator[Finding]:
-    """Compare the logits of the first tokens with those of a processor in float64."""
+    """Compare the logits of the first tokens with those that a processor computes in float64."""
     model, name = subject.model, f"logits of {subject.title}"
     need = 8 * sum(parameter.numel() for parameter in parameters(model))
     free = available(torch.device("cpu"))

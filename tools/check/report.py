@@ -1,4 +1,4 @@
-"""The report of a check: Markdown for people, with the same as JSON for programs."""
+"""The report of a check: Markdown for people, and the same findings as JSON for programs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MARKS = {Grade.GOOD: "good", Grade.FAULT: "**fault**", Grade.LEFT_OUT: "left out
 
 
 def facts(model: BodyModel) -> dict[str, str]:
-    """Return the machine, and the versions of what runs on it."""
+    """Return the machine, and the versions of the software that runs there."""
     device = model.device
     free = available(device)
     entries = {

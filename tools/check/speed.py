@@ -128,7 +128,10 @@ def timed(device: torch.device, function: Callable[[], object], count: int) -> f
 
 
 def check_peer(subject: Subject) -> Iterator[Finding]:
-    """Compare the first tokens of vanilla AR with those of transformers' `generate`, by turns."""
+    """Compare the seconds of vanilla AR with those of transformers' `generate`, by turns.
+
+    Both draw the first tokens of a picture.
+    """
     model = subject.model
     card = CARDS.get(model.name)
     if card is None or card.family not in PEERS:

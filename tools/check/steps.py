@@ -28,7 +28,7 @@ LAUNCHES = {
 
 
 def check_steps(subject: Subject) -> Iterator[Finding]:
-    """Check one step of each lane; vanilla AR's is also launched kernel by kernel."""
+    """Check one step of each lane; for vanilla AR, also one that is launched kernel by kernel."""
     if not subject.on_gpu:
         yield left_out("launches of a step", "They are counted only on a GPU.")
         return

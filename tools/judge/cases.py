@@ -160,7 +160,7 @@ class Cases:
         kind: type[WindowDecoder],
         results: Iterable[tuple[Settings, EnumerationResult]],
     ) -> None:
-        """Add what `enumerate_on` gave for a model."""
+        """Add the results that `enumerate_on` yielded for a model."""
         standard, model, plan, expected = standard_toys()[number]
         for settings, each in results:
             if isinstance(each, TooManyOutcomes):

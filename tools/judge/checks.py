@@ -1,4 +1,4 @@
-"""Checks of what a lane must do whatever its distribution.
+"""Checks of what a lane must do, whatever its distribution is.
 
 They run on small models with real random numbers.
 """

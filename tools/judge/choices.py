@@ -48,7 +48,7 @@ class Choices:
         self.later: list[Callable[[], int] | int] = []
 
     def __or__(self, later: Choices) -> Intervals:
-        """Return the intervals of the numbers that decided in either run."""
+        """Return the intervals of all numbers that decided in this run or in `later`."""
         intervals = self.intervals | later.intervals
         return {number: intervals[number] for number in self.narrowed | later.narrowed}
 
@@ -65,7 +65,7 @@ class Choices:
         self.weight = state.weight
 
     def part(self, number: int, bounds: list[float]) -> int:
-        """Return the index of the interval between the bounds 0, .., 1 that the number lies in."""
+        """Return the index of the part of (0, 1), divided at `bounds`, that the number lies in."""
         low, high = self.intervals.get(number, (0.0, 1.0))
         parts = [(max(low, a), min(high, b)) for a, b in pairwise(bounds)]
         size = (high - low) * NEGLIGIBLE

@@ -35,8 +35,8 @@ def add_judge_command(parser: argparse.ArgumentParser) -> None:
 def run_judge(args: argparse.Namespace) -> None:
     """Judge decoders and print the verdicts.
 
-    Exits with 1 if a decoder does not keep what its badge says. If interrupted, it prints what
-    is known, writes nothing, and raises KeyboardInterrupt again.
+    Exits with 1 if a decoder does not keep what its badge says. If interrupted, prints what is
+    known, writes nothing, and raises KeyboardInterrupt again.
     """
     try:
         decoders = _decoders(args.decoder)
@@ -99,6 +99,6 @@ def _draw(source: Path, verdicts: list[Verdict]) -> list[Path]:
 
 
 def _progress(line: str) -> None:
-    """Show a line in place of the last one, if stderr is a terminal."""
+    """Print a line over the previous one, if stderr is a terminal."""
     if sys.stderr.isatty():
         print(f"\r\033[K{line}", end="", file=sys.stderr, flush=True)

@@ -18,7 +18,7 @@ Some = tuple[tuple[str, Any], ...]  # some knobs in their order, each with a val
 def corners(spec: Knob, default: Any) -> list[Any]:
     """Return a knob's values to judge: every choice, or the default and the ends of the range.
 
-    Whole numbers also have the two values above the lower end: small pictures show only
+    Whole numbers also have the two values above the lower end, because small pictures show only
     differences between small numbers.
     """
     if isinstance(default, bool):

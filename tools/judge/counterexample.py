@@ -1,6 +1,6 @@
 """The smallest case in which a decoder's distribution differs from vanilla AR's.
 
-It has the first token that shows the difference, and the passes that lead there.
+A counterexample has the first token that shows the difference, and the passes that lead there.
 """
 
 from __future__ import annotations

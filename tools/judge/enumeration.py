@@ -137,7 +137,7 @@ class StepOutcome:
 
 
 class Walk:
-    """An enumeration in progress; subclasses observe it, and may leave outcomes out."""
+    """An enumeration in progress; subclasses observe its outcomes, and may leave some out."""
 
     def __init__(self, decoder: WindowDecoder, most: int | None = None) -> None:
         """Prepare a walk that may run at most `most` verifications; None sets no limit."""
@@ -341,7 +341,7 @@ def _copied(state: DecodeState) -> DecodeState:
 
 
 def _kept(state: DecodeState) -> Hashable:
-    """Return a key of what later steps depend on."""
+    """Return a key of everything in a state that later steps depend on."""
     return _frozen({name: value for name, value in vars(state).items() if name not in _GIVEN})
 
 

@@ -1,7 +1,7 @@
 """`judge`: compares a decoder with vanilla AR, and checks what else a lane must do.
 
-It compares joint distributions over whole pictures of small models, computed exactly for the
-corners of the decoder's settings.
+It compares joint distributions over whole pictures of small models. They are computed exactly,
+for the corners of the decoder's settings.
 """
 
 from __future__ import annotations

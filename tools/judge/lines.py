@@ -1,4 +1,4 @@
-"""The lines of a decoder's own file, and which of them run."""
+"""The lines of a decoder's own file, and which lines are run."""
 
 from __future__ import annotations
 

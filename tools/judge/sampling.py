@@ -204,7 +204,7 @@ def _log_ratio(cells: list[tuple[int, float]], prior: float) -> float:
 
 
 def log_mean(logs: list[float]) -> float:
-    """Return the log of the mean of numbers, given their logs."""
+    """Return the log of the mean of some numbers, given the numbers' logs."""
     highest = max(logs)
     if math.isinf(highest):
         return highest

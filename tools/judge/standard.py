@@ -44,16 +44,17 @@ class StandardToy:
         return model, plan
 
     def suits(self, decoder: type[Decoder]) -> bool:
-        """Return whether the decoder draws such pictures."""
+        """Return whether the decoder can draw the pictures of this model."""
         if self.infilling is None:
             return not decoder.infills
         return not decoder.whole_only
 
 
 def in_hundredths(model: Toy, scale: float = 1.0) -> Toy:
-    """Round a model's probabilities to hundredths: easy to read, and the same on every processor.
+    """Round a model's probabilities to hundredths.
 
-    The logits are first multiplied by `scale`; below 1 the distributions differ little.
+    Such probabilities are easy to read, and the same on every processor. The logits are first
+    multiplied by `scale`; below 1 the distributions differ little.
     """
     p = torch.softmax(scale * model.logits, -1)
     hundredths = (100 * p).round().clamp_min(1)
@@ -84,9 +85,9 @@ def certain_first(
 ) -> Toy:
     """Return a model of `length` tokens of two codes, the first of which is always 0.
 
-    The second token has the distribution `second`; later ones have `after_zero` or `after_one`.
-    Few outcomes need to be enumerated, and drafts are kept for several passes before their
-    test.
+    The second token has the distribution `second`; each later one has `after_zero` or
+    `after_one`, by the token before it. The model is cheap to enumerate, and drafts are kept
+    for several passes before their test.
     """
     model = Toy((1, length), 2)
     p = torch.empty(3, 3, 2)

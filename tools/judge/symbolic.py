@@ -92,7 +92,7 @@ class Numbers(Symbolic):
 
 
 class Gumbel(Symbolic):
-    """Gumbel noise [.., 2] of two codes: the number that chooses between them, plus _GUMBEL."""
+    """Gumbel noise [.., 2] of two codes: the number that chooses between the two, plus _GUMBEL."""
 
 
 class Scores(Symbolic):
@@ -109,11 +109,11 @@ class Affine(Symbolic):
 
 
 class Flags(Symbolic):
-    """Booleans as int64; values from LATER on are open."""
+    """Booleans as int64; values from LATER on are outcomes that are still open."""
 
 
 class Codes(Symbolic):
-    """Whole numbers; values from LATER on are open."""
+    """Whole numbers; values from LATER on are outcomes that are still open."""
 
 
 _MOVES = {
@@ -394,14 +394,14 @@ def _plus(left: Any, right: Any) -> Any:
 
 
 def _minimum(values: Any, bound: Any) -> Any:
-    """Return targets of `sample` unchanged: they exceed their bound by rounding only."""
+    """Return targets of `sample` unchanged, since they exceed their bound by rounding only."""
     if not isinstance(values, Affine):
         return _strictly(min, Codes)(values, bound)
     return _unbounded(values, bound >= (values.scale - values.shift) * (1 - _ROUNDING))
 
 
 def _clamp_min(values: Any, bound: Any) -> Any:
-    """Return targets of `sample` within a block unchanged: they are negative by rounding only."""
+    """Return targets of `sample` in a block unchanged: only rounding makes them negative."""
     if not isinstance(values, Affine):
         return NotImplemented
     return _unbounded(values, bound <= values.scale * _ROUNDING - values.shift)
@@ -439,7 +439,7 @@ def _truncated(values: Any) -> Any:
 
 
 def _sampled(cumulative: Tensor, numbers: Tensor) -> Any:
-    """Choose the first of the cumulative sums [.., V] above each number [..]."""
+    """Return the index of the first cumulative sum [.., V] above each number [..]."""
     run = current()
     shares = (cumulative / cumulative[..., -1:]).nan_to_num(1.0).expand(*numbers.shape, -1)
     shares = shares.reshape(-1, shares.shape[-1])

@@ -1,4 +1,4 @@
-"""Small models with known distributions: every sequence can be enumerated."""
+"""Small models with known distributions, all of whose sequences can be enumerated."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from engine.settings import Sampling
 class ToyContext:
     """Context of a toy.
 
-    `kept` are the permanent tokens: all committed ones except the newest, which is the next
+    `kept` has the permanent tokens: all committed tokens except the newest, which is the next
     window's root.
     """
 
@@ -75,7 +75,7 @@ class ToyDrafter:
 def _table(codes: int, seed: int) -> Tensor:
     """Return logits [codes + 1, codes + 1, codes] by the last two tokens.
 
-    Index `codes` stands for a missing token, or a forced one.
+    Index `codes` stands for a token that is missing or forced.
     """
     generator = torch.Generator().manual_seed(seed)
     return 1.2 * torch.randn(codes + 1, codes + 1, codes, generator=generator)
@@ -140,7 +140,7 @@ class Toy(ImageModel):
         return np.repeat(np.repeat(shade, 8, -2), 8, -1)[..., None].repeat(3, -1)
 
     def distribution(self, tokens: Sequence[int]) -> Tensor:
-        """Return p [V] of the token after these, with `sampling`'s temperature, top-k and top-p."""
+        """Return p [V] after `tokens`, with `sampling`'s temperature, top-k and top-p."""
         logits = self.logits[_state(tokens, self.vocab_size)] / self.sampling.temperature
         least = logits.topk(self.sampling.top_k or self.vocab_size).values[-1]
         p = torch.softmax(logits.masked_fill(logits < least, -torch.inf), -1)

@@ -151,8 +151,8 @@ def next_distribution(
 ) -> tuple[int, Tensor]:
     """Return how many drafts are accepted at these uniforms, and the next token's distribution [V].
 
-    The distribution covers all outcomes of the number that draws the token; p [H + 1, V], q [H,
-    V].
+    The distribution covers all outcomes of the number that draws the token. p is [H + 1, V] and
+    q is [H, V].
     """
     counts, following = set[int](), torch.zeros(p.shape[-1])
     run = _verification(rule, p, q, drafts, lambda: ChosenTests(uniforms))
@@ -198,7 +198,7 @@ def case(
     uniforms: list[float],
     source: Source | None = None,
 ) -> Case:
-    """Return a case with the engine's expected values."""
+    """Return a case, with expected values that the engine computes."""
     with exactly():
         rows, draft_rows = torch.tensor(p), torch.tensor(q)
         numbers = [[u, 0.5, 0.5] for u in [*uniforms, 0.5]]

@@ -1,4 +1,4 @@
-"""The ways in which a decoder comes to a sequence: the passes, and the numbers that decided."""
+"""The ways in which a decoder comes to a sequence: its passes, and the numbers that decided."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes that enumerate and sample, one model each."""
+"""Processes that enumerate or sample; each works on one model at a time."""
 
 from __future__ import annotations
 
