@@ -48,7 +48,7 @@ def called(thing: str, colour: str) -> str:
 def recoloured(thing: str, colour: str, known: Container[str]) -> tuple[str, str]:
     """Return a thing and its colour.
 
-    If a known thing has the colour in its name, return that thing without a colour.
+    If a known thing has the colour in its name, return that thing and "" instead.
     """
     other = called(thing, colour)
     for name in (other, f"{colour} {other.split()[-1]}"):
@@ -82,10 +82,10 @@ def back(words: list[Word], at: int) -> int:
 
 
 def find_colours(names: Names, words: list[Word]) -> None:
-    """Turn colour words into grounds, or into things, where they are used so.
+    """Turn colour words that are used as grounds or things into grounds or things.
 
-    A colour is a ground beside "background". It also is one after "on", if no word follows that it
-    could describe. "orange" is a thing if it describes nothing.
+    A colour is a ground beside "background", and after "on" unless a word follows that it could
+    describe. "orange" is a thing if it describes nothing.
     """
     elsewhere = is_elsewhere(word.text for word in words)
     for i, word in enumerate(words):

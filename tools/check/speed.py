@@ -28,7 +28,7 @@ COPIED = {"cuda": 2**31, "cpu": 2**28}  # bytes, many times a cache's size
 def bandwidth(device: torch.device) -> float:
     """Return the bytes per second that a copy on the device reads and writes.
 
-    It is the median of ten copies.
+    The figure is the median of ten copies.
     """
     source = torch.zeros(COPIED[device.type], dtype=torch.uint8, device=device)
     target = torch.empty_like(source)

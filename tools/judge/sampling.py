@@ -156,9 +156,9 @@ def ranks_of(
 def sample(decoder: Decoder, model: Toy, plan: Plan, most: int, tests: int = 1) -> SampledPictures:
     """Sample pictures until the test rejects, at most `most`.
 
-    The pictures have several prompts, and seeds that use all 63 bits. This is one of `tests`
-    tests, of which the mean e-value counts. So this one rejects if that mean is large enough
-    even with all other e-values at 0.
+    The pictures have several prompts, and seeds that use all 63 bits. The mean e-value of
+    `tests` tests decides, and this is one of them. It rejects when its own e-value makes that
+    mean large enough, even if all others are 0.
     """
     tally = SampledPictures()
     place = [plan.slots.index(slot) for slot in decoder.plan.slots]
