@@ -1,4 +1,4 @@
-"""The page with its races on a Ray cluster.
+"""The page, with its races on a Ray cluster.
 
 It uses a running cluster, or starts one on this machine that ends with this program.
 """
@@ -87,9 +87,10 @@ def main() -> None:
 
 
 def serve(options: Options, address: str | None, host: str, port: int, route: str) -> None:
-    """Serve until interrupted.
+    """Serve the page until interrupted.
 
-    Raises SystemExit with a message if it cannot serve, or if its application is deleted.
+    Raises SystemExit with a message if the page cannot be served, or if its application is
+    deleted.
     """
     from ray import serve
     from ray.exceptions import RayError
@@ -115,10 +116,10 @@ def serve(options: Options, address: str | None, host: str, port: int, route: st
 
 
 def _start_serve(host: str, port: int) -> None:
-    """Start Serve if the cluster does not run it.
+    """Start Ray Serve if the cluster does not run it yet.
 
-    Raises SystemExit if it cannot serve on this address: a cluster has one Serve, which listens
-    on one address.
+    Raises SystemExit if Serve cannot listen on this address. A cluster has one Serve, which
+    listens on one address only.
     """
     from ray import serve
     from ray.serve._private.api import serve_start  # serve.start does not say what runs already
@@ -145,7 +146,7 @@ def _start_serve(host: str, port: int) -> None:
 
 
 def _deploy(options: Options, name: str, route: str) -> None:
-    """Send the application to Serve. Raises SystemExit if another application has its route."""
+    """Send the application to Serve. Raises SystemExit if another application has the route."""
     from ray import serve
     from ray.serve.exceptions import RayServeException
 
@@ -163,7 +164,7 @@ def _deploy(options: Options, name: str, route: str) -> None:
 
 
 def _say_what_is_missing(options: Options) -> None:
-    """Say so if the cluster, even idle, has too few machines: Serve waits for more."""
+    """Print a message if the cluster has too few machines even when idle: Serve waits for more."""
     import ray
 
     needs = {kind: n for kind, n in (("CPU", options.cpus), ("GPU", options.gpus)) if n}
@@ -182,9 +183,9 @@ def _say_what_is_missing(options: Options) -> None:
 
 
 def _watch(name: str, where: str) -> None:
-    """Say when the application serves, and why it does not yet. Never returns.
+    """Print when the application serves the page, and why it does not yet. Never returns.
 
-    Raises SystemExit if it cannot start, or once it is gone.
+    Raises SystemExit if the application cannot start, or once it is gone.
     """
     import ray
     from ray import serve
@@ -213,7 +214,7 @@ def _watch(name: str, where: str) -> None:
 
 
 def _plain(message: str) -> str:
-    """Return Ray's message, or what it means here."""
+    """Return what Ray's message means here; a message that SLOW does not have is returned as it is."""
     return next((words for part, words in SLOW.items() if part in message), message)
 
 
@@ -223,7 +224,7 @@ def _end_at_sigterm() -> None:
 
 
 def _check_port(host: str, port: int) -> None:
-    """Raise SystemExit if this machine cannot serve on the port: Ray would try again for ever."""
+    """Raise SystemExit if this machine cannot serve on the port; Ray would retry for ever."""
     try:
         with socket.create_server((host, port)):
             pass

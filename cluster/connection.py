@@ -1,4 +1,4 @@
-"""The connection to Ray: to a running cluster, or to a cluster of this program."""
+"""The connection to Ray: to a running cluster, or to a cluster that this program starts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LOCAL = {
     "RAY_AUTH_MODE": "token",  # kept in ~/.ray: no other user of this machine gets in
     "RAY_USAGE_STATS_ENABLED": "0",
 }
-# One attempt of at most half a minute; Ray would make twenty.
+# Makes one attempt of at most half a minute; Ray would make twenty attempts.
 JOINED = {"RAY_gcs_server_port_wait_time_s": "1"}
 ANSWER_SECONDS = 15.0  # until a cluster's head must have answered
 # The first bytes of an HTTP/2 client, with an empty SETTINGS frame, and the type of the frame that
@@ -40,12 +40,13 @@ PATH_BYTES = 103
 
 @contextlib.contextmanager
 def connection(address: str | None) -> Iterator[None]:
-    """Connect to a running cluster, or to a new one that ends with the connection.
+    """Connect to a running cluster, or to a new cluster that ends with the connection.
 
-    A running cluster is sent this folder and the settings. Raises SystemExit with a message.
+    This folder and the settings are sent to a running cluster. Raises SystemExit with a
+    message.
 
     Args:
-        address: the running cluster's; None starts a new cluster on this machine.
+        address: the running cluster's address; None starts a new cluster on this machine.
     """
     import ray
 
@@ -103,7 +104,7 @@ def _join(address: str) -> None:
 
 
 def _greet(host: str, port: int) -> None:
-    """Raise OSError if no cluster's head answers; Ray would try for minutes."""
+    """Raise OSError if no cluster's head answers at this address; Ray would try for minutes."""
     deadline = time.monotonic() + ANSWER_SECONDS
     with socket.create_connection((host, port), timeout=ANSWER_SECONDS) as connection:
         if os.environ.get("RAY_USE_TLS") == "1":  # it does not answer unencrypted
@@ -122,8 +123,9 @@ def _greet(host: str, port: int) -> None:
 def ray_folder() -> tempfile.TemporaryDirectory[str]:
     """Make a folder for all files of a cluster on this machine; it is removed at the end.
 
-    Only its user can read it; Ray's usual folder may be another user's. It is in the temporary
-    folder, or in /tmp if that would make the paths of Ray's sockets too long.
+    Only this program's user can read the folder. Ray's usual folder may belong to another user.
+    The new folder is in the temporary folder, or in /tmp if the paths of Ray's sockets would
+    otherwise be too long.
     """
     prefix, parent = "photo-finish-ray-", tempfile.gettempdir()
     if len(os.fsencode(f"{parent}/{prefix}12345678/{SOCKET}")) > PATH_BYTES:
@@ -132,9 +134,9 @@ def ray_folder() -> tempfile.TemporaryDirectory[str]:
 
 
 def _keep_token_private() -> None:
-    """Make the token and all other files that Ray writes readable to their user only.
+    """Make the token and all other files that Ray writes readable to this user only.
 
-    Ray leaves them readable to all.
+    By default Ray's files are readable to all users.
     """
     os.umask(0o077)
     with contextlib.suppress(FileNotFoundError):

@@ -1,8 +1,8 @@
 """Lanes apart: each lane of a race runs on its own racer, as a race of one lane.
 
-The racers have devices of one kind. The lanes then run at once, and their streams are put
-together again. Passes and pictures are the same as on one device: a lane depends only on model,
-prompt, seed and its own settings.
+All racers have the same kind of device. The lanes run at once, and their streams are merged.
+Passes and pictures are the same as on one device, because a lane depends only on model, prompt,
+seed and its own settings.
 """
 
 from __future__ import annotations
@@ -30,13 +30,14 @@ log = logging.getLogger(__name__)
 def race_apart(
     request: RaceRequest, waiting: Snapshot, start: Callable[[RaceRequest], Stream]
 ) -> WorkerEvents:
-    """Yield the race's stream, put together from the streams of its lanes' races.
+    """Yield the race's events, merged from the streams of its lanes' races.
 
-    A WorkerFailure of one lane ends all lanes; closing the stream cancels them.
+    A WorkerFailure of one lane ends all lanes. If the caller closes the stream, all lanes are
+    cancelled.
 
     Args:
         request: the whole race.
-        waiting: its board before it begins.
+        waiting: the race's board before it begins.
         start: starts a lane's race on a racer and returns its stream.
     """
     lanes = [replace(request, lanes=(lane,)) for lane in request.lanes]
@@ -71,8 +72,8 @@ def race_apart(
 def _record(texts: Sequence[str]) -> tuple[Snapshot, Recording] | None:
     """Return the whole race's last board and its recording, from its lanes' recordings.
 
-    None if it cannot be kept: a lane's recording is missing, memory is short, or it is too long
-    for a file.
+    Returns None if the race cannot be kept: a lane's recording is missing, memory is short, or
+    the race is too long for a file.
     """
     if not all(texts):
         return None
@@ -85,7 +86,7 @@ def _record(texts: Sequence[str]) -> tuple[Snapshot, Recording] | None:
 
 
 def _begun(board: Snapshot, lane: int, own: Snapshot, note: str) -> Snapshot:
-    """Return the race's board once a lane's racer has begun, or waits for the model.
+    """Return the race's board once a lane's racer has begun the lane, or waits for the model.
 
     Places are known only on the race's last board.
     """
@@ -98,7 +99,7 @@ def _begun(board: Snapshot, lane: int, own: Snapshot, note: str) -> Snapshot:
 
 
 def _of_lane(update: Update, lane: int, seq: int, note: str) -> Update:
-    """Turn an update of a race of this lane alone into an update of the whole race."""
+    """Turn an update of a lane's own race into an update of the whole race."""
     own = {"lane": lane, "places": dict.fromkeys(CLOCKS)}
     lanes = tuple(each.model_copy(update=own) for each in update.lanes)
     now = {"seq": seq, "state": LaneState.RACING, "lanes": lanes, "note": note, "results": ()}
@@ -111,7 +112,7 @@ def _note(notes: Sequence[str]) -> str:
 
 
 def join(recordings: Sequence[RecordedRace]) -> RecordedRace:
-    """Join the races of single lanes into one race, its frames in the order of lanes' clocks."""
+    """Join races of one lane each into one race, with frames in the order of the lanes' clocks."""
     traces = [recording.trace for recording in recordings]
     header = replace(traces[0].header, lanes=tuple(trace.header.lanes[0] for trace in traces))
     timed = [_timed(trace, i) for i, trace in enumerate(traces)]
@@ -123,9 +124,9 @@ def join(recordings: Sequence[RecordedRace]) -> RecordedRace:
 
 
 def _timed(trace: Trace, lane: int) -> Iterator[tuple[float, int, int, Frame]]:
-    """Yield a one-lane race's frames as frames of lane number `lane`, with keys to merge them by.
+    """Yield the frames of a one-lane race as frames of lane number `lane`, with keys for merging.
 
-    The keys are the lane's seconds, its number and the frame's number.
+    The keys are the lane's seconds, the lane's number and the frame's number.
     """
     seconds = 0.0
     for number, frame in enumerate(trace.frames):

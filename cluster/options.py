@@ -1,4 +1,4 @@
-"""The options of the page on a cluster. Imports nothing of Ray, which is slow to import."""
+"""The options of the page on a cluster. This module does not import Ray, which imports slowly."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The deployment of the page: exactly one replica, which loads no model.
 
-Gradio's queue and sessions live in its memory, so there is never a second replica. Its races
-run on the racers.
+Gradio's queue and sessions live in the replica's memory, so there is never a second replica.
+Races run on the racers.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ log = logging.getLogger(__name__)
 
 
 class ClusterPool(ModelPool):
-    """The models of the racers, which all have the same ones; it runs races on the racers.
+    """The racers' models, which are the same on all racers. It runs races on the racers.
 
-    At most `racers` races run at a time. With `apart` only one race runs at a time, with each
-    of its lanes on its own racer if there are enough racers.
+    At most `racers` races run at a time. With `apart` only one race runs at a time; if there
+    are enough racers, each lane runs on its own racer.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class ClusterPool(ModelPool):
         self._waiting.set(races)
 
     def run(self, request: RaceRequest) -> WorkerEvents:
-        """Yield the race's events. Closed, the race ends after the step in progress."""
+        """Yield the race's events. If the caller closes the stream, the race ends after its current step."""
         end = "stopped"
         try:
             for event in self._events(request):
@@ -116,9 +116,10 @@ class ClusterPool(ModelPool):
             yield from (event for _, event in merge([self._start(request, request.model)]))
 
     def _start(self, request: RaceRequest, warm: str = "") -> Stream:
-        """Start a race on a racer that has the model `warm`, or on the least busy racer.
+        """Start a race on a racer that has the model `warm`, or on the least busy racer if "".
 
-        Lanes do not ask for a warm one: each would wait a second for it before it took another.
+        Lanes do not ask for a warm racer: each lane would wait a second for it before taking
+        another.
         """
         racer = self._racer.options(stream=True, multiplexed_model_id=warm)
         return cast(Stream, racer.race.remote(request))

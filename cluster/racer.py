@@ -1,8 +1,8 @@
 """Racer: one replica of the cluster, with one device and one warm model.
 
-It runs one race at a time, so that no race pays for another's forward passes. It exchanges what
-ZeroGPU's worker does: it receives a plain request, and sends snapshots, then a Recording or a
-WorkerFailure.
+A racer runs one race at a time, so that no race pays for another race's forward passes. It
+receives and sends the same as ZeroGPU's worker: it receives a plain request, and sends
+snapshots, then a Recording or a WorkerFailure.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 
 
 class Racer:
-    """The class that Serve deploys as a racer, with the models of `make_pool`."""
+    """The class that Serve deploys as a racer; `make_pool` makes its models."""
 
     def __init__(self, make_pool: Callable[[], ModelPool] = default_pool) -> None:
         self._pool = make_pool()
@@ -59,16 +59,16 @@ class Racer:
         )
 
     def check_health(self) -> None:
-        """Raise if the device was lost; Ray calls this, and replaces a replica that raises."""
+        """Raise if the device was lost. Ray calls this method, and replaces a replica if it raises."""
         if self._lost:
             raise RuntimeError("the device was lost")
 
     async def models(self) -> dict[ModelCard, Availability]:
-        """Return the availability of each model on this replica, its own first. Loads nothing."""
+        """Return the availability of each model on this replica, the page's own first. Loads nothing."""
         return {card: self._pool.availability(card.name) for card in self._pool.cards}
 
     async def race(self, request: RaceRequest) -> AsyncGenerator[Event, None]:
-        """Yield the race's events. Closed or cancelled, it ends after the step in progress."""
+        """Yield the race's events. If the stream is closed or cancelled, the race ends after its step."""
         if serve.get_multiplexed_model_id():
             await self._warm(request.model)
         loop, thread = asyncio.get_running_loop(), self._thread(request.model)
@@ -80,7 +80,7 @@ class Racer:
             await asyncio.shield(loop.run_in_executor(thread, events.close))
 
     def _thread(self, name: str) -> ThreadPoolExecutor:
-        """Return the thread in which the model was warmed up; a race is closed in it too."""
+        """Return the thread in which the model was warmed up. Its races are also closed in that thread."""
         own = name == self._pool.own.name
         return device_thread(torch.device("cpu") if own else self._device)
 
@@ -88,7 +88,7 @@ class Racer:
     async def _warm(self, name: str) -> str:
         """Tell Ray's router that this replica has the model, or soon will.
 
-        A ModelPool keeps one public model in memory.
+        The number of models is 1 because a ModelPool keeps one public model in memory.
         """
         return name
 
@@ -113,7 +113,7 @@ class Racer:
             yield WorkerFailure(failure, message)
 
     def _record(self, stream: RaceStream) -> Generator[Recording, None, None]:
-        """Yield the recording of a finished race, or nothing if it fails; the race still counts."""
+        """Yield the recording of a finished race. If recording fails, yield nothing: the race counts."""
         try:
             self._count(stream.trace())
             recording = Recording(stream.recording().dumps())
@@ -145,9 +145,9 @@ class Racer:
 
 
 def deployment(least: int, most: int, cpus: float, gpus: float) -> serve.Deployment:
-    """Return a deployment of `least` to `most` racers, each with a share of CPUs and GPUs.
+    """Return a deployment of `least` to `most` racers, each with these numbers of CPUs and GPUs.
 
-    Racers that are idle for ten minutes are given back, down to `least`.
+    Racers that are idle for ten minutes are given back, until `least` are left.
     """
     return serve.deployment(
         name="racer",

@@ -1,7 +1,7 @@
 """The streams of several racers, merged into one.
 
-Each is read in a thread, so that neither a slow racer nor one that has yet to start keeps the
-page from ending a race.
+Each stream is read in a thread of its own. So neither a slow racer nor a racer that has yet to
+start keeps the page from ending a race.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Protocol
 from app.workers.race_stream import Idle, Recording, WorkerFailure
 from visualize.board.snapshot import Snapshot, Update
 
-IDLE_SECONDS = 0.25  # without an event, then an Idle is sent
+IDLE_SECONDS = 0.25  # without an event, after which an Idle is sent
 
 Event = Snapshot | Update | Idle | Recording | WorkerFailure
 
@@ -26,9 +26,10 @@ class Stream(Protocol):
     def __iter__(self) -> Iterator[Event]: ...
 
     def cancel(self) -> None:
-        """End the race after the step in progress; iterating then raises.
+        """End the race after the step in progress; iterating over the stream then raises.
 
-        It may be called from any thread, any number of times, and before the race has a racer.
+        This may be called from any thread, any number of times, and before the race has a
+        racer.
         """
 
 
@@ -40,8 +41,8 @@ class _End:
 def merge(streams: Sequence[Stream]) -> Generator[tuple[int, Event], None, None]:
     """Yield the events of all streams as they come, each with its stream's number.
 
-    Yields an Idle if no event comes for IDLE_SECONDS. Raises what the first failing stream
-    raises. Closed or failed, it cancels every stream.
+    An Idle is yielded if no event comes for IDLE_SECONDS. What the first failing stream raises
+    is raised here too. All streams are cancelled when this generator is closed or fails.
     """
     events: queue.Queue[tuple[int, Event | _End]] = queue.Queue()
 

@@ -1,10 +1,10 @@
 """Makes Photo Finish's folders importable: `import photo_finish`, then `import engine`, `app` etc.
 
-Installed, they lie inside this folder, so that packages with such common names do not stand
-among other packages; in a checkout they lie beside it. If another package has one of these
-names, that name means ours after this import, in the whole program. If the other package was
-imported before, its name keeps its meaning, and importing a module of ours by that name raises
-ModuleNotFoundError.
+In an installed package these folders lie inside this one, so that packages with such common
+names do not stand among other packages. In a checkout they lie beside it. If another package
+has one of these names, that name means ours after this import, in the whole program. If the
+other package was imported before, its name keeps its meaning. Importing a module of ours by
+that name then raises ModuleNotFoundError.
 """
 
 from __future__ import annotations

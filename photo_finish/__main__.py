@@ -1,6 +1,6 @@
-"""The command `photo-finish`: the page, and the tools of a terminal.
+"""The command `photo-finish`: the page, and the tools for a terminal.
 
-In a checkout it is `python -m photo_finish`.
+In a checkout the command is `python -m photo_finish`.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ INTERRUPTED, TERMINATED = 130, 143  # exit statuses after Ctrl-C and SIGTERM, as
 def main() -> None:
     """Run the command that is typed.
 
-    Ctrl-C and SIGTERM raise KeyboardInterrupt in it. A command may print what it knows by then,
-    and raises it again.
+    Ctrl-C and SIGTERM raise KeyboardInterrupt in the command. The command may then print what
+    it knows so far, and raises KeyboardInterrupt again.
     """
     parser = argparse.ArgumentParser(prog="photo-finish")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")

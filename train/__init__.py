@@ -1,10 +1,10 @@
 """Training of the embedded model: `python -m train.STAGE`, one resumable command per stage.
 
-Each takes `--weights FOLDER`, `--runs FOLDER` for its checkpoints, and `--fall` for the minutes
-in which its learning rate falls at the end.
+Each command takes `--weights FOLDER`, `--runs FOLDER` for its checkpoints, and `--fall MINUTES`
+for a fall of the learning rate at the end.
 
-To go on from saved weights, work in a copy W of their folder, without its SHA256SUMS
-(weights/README.md says how to make them again):
+To go on from saved weights, work in a copy W of their folder, without the file SHA256SUMS
+(weights/README.md says how to make it again):
 
     python -m train.tokenizer --warm --weights W/vq
     python -m train.tokenizer --decoder --weights W/vq
@@ -15,8 +15,8 @@ To go on from saved weights, work in a copy W of their folder, without its SHA25
     python -m train.evaluate --weights W
     python -m train.evaluate_infill --weights W
 
-Without `--warm` a stage begins from nothing, infilling from the target. The target reads the
-tokenizer's codes, the drafter the target's states.
+Without `--warm` a stage begins afresh, except that infilling begins from the target. The target
+is trained on the tokenizer's codes, the drafter on the target's states.
 """
 
 import os

@@ -1,9 +1,9 @@
-"""Captions: the wordings of a scene, and their tokenizer, which encodes any other text too.
+"""Captions of scenes, and the tokenizer for them, which can encode any text.
 
-The tokenizer is a byte-level BPE. Every name of a thing, ground or place, and every layout's
-word, is one token: one embedding per name is learnt in far fewer steps than a conjunction of
-words. Most training captions are canonical, as the page's reader writes them. The others say
-the same in people's words, without the layout's word.
+The tokenizer is a byte-level BPE. The name of each thing, ground and place is one token, and so
+is each layout's word. One embedding per name is learnt in far fewer steps than a combination of
+several words' embeddings. Most training captions are canonical: worded as the page's prompt
+reader writes them. The others say the same as people would, without the layout's word.
 """
 
 from __future__ import annotations
@@ -43,18 +43,19 @@ BESIDE, ABOVE = ("and", "and", "next to", "beside"), ("above", "above", "over", 
 
 
 def single_tokens() -> list[str]:
-    """Return what is one token each.
+    """Return the texts that are one token each.
 
-    It is the layouts' words, the names, the last word of each name, colours and sizes.
+    They are the layouts' words, the names, the last word of each name, the colours and the
+    sizes.
     """
     names = {part for kind in vocabulary() for name in kind for part in (name, name.split()[-1])}
     return sorted(names | {layout.value for layout in Layout} | {*COLOURS, *filter(None, SIZES)})
 
 
 def shorten(name: str, rng: np.random.Generator, names: tuple[str, ...], colour: str = "") -> str:
-    """Shorten a name to its last word one time in eight, unless that is in `names`.
+    """Return a name after its colour, shortened to its last word one time in eight.
 
-    The colour comes before it.
+    The name stays whole if its last word is itself one of `names`.
     """
     last = name.split()[-1]
     short = last if rng.random() < 1 / 8 and last not in names else name
@@ -62,7 +63,7 @@ def shorten(name: str, rng: np.random.Generator, names: tuple[str, ...], colour:
 
 
 def plural(name: str) -> str:
-    """Return an English plural of a name's last word; some are wrong, as people's are."""
+    """Return a name with its last word in the plural; some plurals are wrong, as people's are."""
     for singular, several in (("woman", "women"), ("man", "men"), ("person", "people")):
         if name.split()[-1] == singular:
             return name.removesuffix(singular) + several
@@ -80,7 +81,10 @@ def phrase(*parts: str) -> str:
 
 
 def spoken_things(what: Scene, rng: np.random.Generator) -> str:
-    """Return things in reading order, equal neighbours as a number: "two cats and a dog"."""
+    """Return a scene's things in words, in reading order, with equal neighbours counted.
+
+    For example: "two cats and a dog".
+    """
     names, article = vocabulary()[0], ("", "", "a", "the")[rng.integers(4)]
     size = SAID[what.size][rng.integers(len(SAID[what.size]))] if what.size else ""
     pairs = list(zip(what.things, what.colours, strict=True))
@@ -100,7 +104,8 @@ def spoken_things(what: Scene, rng: np.random.Generator) -> str:
 def spoken(what: Scene, rng: np.random.Generator) -> str:
     """Return a caption as people word it.
 
-    A single thing without a place is at the centre. One time in sixteen the ground is left out.
+    The caption of a single thing at the centre seldom names its place. One time in sixteen the
+    ground is left out.
     """
     text = spoken_things(what, rng)
     if rng.random() > 1 / 16:
@@ -121,7 +126,7 @@ def wording(what: Scene, rng: np.random.Generator) -> str:
 def build(captions: int = 12_000, seed: int = 0) -> Tokenizer:
     """Train the tokenizer on the names and on `captions` spoken captions.
 
-    It always gives exactly CAPTION ids, padded on the left.
+    The tokenizer returns exactly CAPTION ids for every text, padded on the left.
     """
     rng = np.random.default_rng((seed, 1))
     tokenizer = Tokenizer(models.BPE())
@@ -162,7 +167,7 @@ def knows_names(tokenizer: Tokenizer) -> bool:
 
 
 def load(file: Path = TOKENIZER) -> Tokenizer:
-    """Return the caption tokenizer; it is trained and saved if `file` does not exist."""
+    """Return the caption tokenizer of `file`; if there is no such file, train and save it first."""
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)
         build().save(str(file))
@@ -170,9 +175,9 @@ def load(file: Path = TOKENIZER) -> Tokenizer:
 
 
 def save_world(file: Path = WORLD) -> None:
-    """Save the names that the model knows, for the page's hints; `file` keeps its other entries.
+    """Save in `file` the names that the model knows, for the page's hints; keep all other entries.
 
-    "groups" has the things' names by heading.
+    The entry "groups" has the things' names by heading.
     """
     glyphs, grounds, places = vocabulary()
     groups: dict[str, list[str]] = {}

@@ -1,4 +1,7 @@
-"""Mean colours of things and grounds, by which an unnamed ground is chosen (world.json)."""
+"""Mean colours of things and grounds (world.json).
+
+The page's prompt reader chooses a ground by them if a prompt names no ground.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from train.scenes import GROUNDS
 
 
 def mean_colours() -> dict[str, list[int]]:
-    """Return the mean [red, green, blue], 0 to 255, of every thing's pixels and every ground."""
+    """Return the mean colour of each thing and each ground, as [red, green, blue] from 0 to 255."""
     rng = np.random.default_rng(0)
     colours = {name: ground(rng).mean((0, 1)) for name, ground in GROUNDS.items()}
     for name, glyph in glyphs().items():  # premultiplied

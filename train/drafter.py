@@ -2,15 +2,16 @@
 
     python -m train.drafter --minutes 10
 
-`--warm` begins from the saved one.
+`--warm` begins from the saved drafter.
 
-Loss: cross-entropy of the drafter's distribution to the target's, both through the target's own
-head, plus a smooth L1 between the hidden states. EAGLE (arXiv 2401.15077) weights the two 0.1
-to 1; here the distribution weighs more, since it decides whether drafts are accepted. Each
-token is drafted three times, as in a chain of drafts: from the target's states alone, and with
-the drafter's own states for the last token, and for the last two. This is EAGLE-3's
-training-time test (arXiv 2503.01840, Sec. 3.2). It trains on scenes like the target's,
-including dropped captions, since guidance drafts with both rows.
+The loss is the cross-entropy of the drafter's distribution to the target's, both computed by
+the target's head, plus a smooth L1 between their hidden states. EAGLE (arXiv 2401.15077)
+weights these two terms 0.1 to 1. Here the cross-entropy weighs more, since the distribution
+decides whether drafts are accepted. Each token is drafted three times, as in a chain of drafts.
+The first draft reads only the target's states; the second has the drafter's own state for the
+last token, the third for the last two. This is EAGLE-3's training-time test (arXiv 2503.01840,
+Sec. 3.2). The scenes are like the target's. Some captions are dropped, since guidance drafts
+both with and without the caption.
 """
 
 from __future__ import annotations
@@ -36,10 +37,11 @@ LATER = 0.5  # weight of a draft's loss over the one before: it is tested only i
 
 
 def sees(count: int, device: torch.device) -> Tensor:
-    """Return which rows a row sees, bool [DEPTH x count, DEPTH x count].
+    """Return which rows each row sees, bool [DEPTH x count, DEPTH x count].
 
-    Row (d, i) is draft d of a chain from token i - d. It sees the chain's own rows, and before
-    them the first drafts of earlier tokens, which were committed.
+    Row (d, i) is draft d of the chain that starts at token i - d. A row sees itself and the
+    earlier rows of its chain. Of the tokens before the chain, which were committed, it sees the
+    first drafts.
     """
     d = torch.arange(DEPTH, device=device).repeat_interleave(count)
     i = torch.arange(count, device=device).repeat(DEPTH)
@@ -48,11 +50,11 @@ def sees(count: int, device: torch.device) -> Tensor:
 
 
 def draft(drafter: EmbeddedDrafter, embedded: Tensor, hidden: Tensor) -> Tensor:
-    """Draft hidden states [B, DEPTH, L, D] of the image tokens' slots.
+    """Draft hidden states [B, DEPTH, L, D] for the image tokens' slots.
 
-    They are drafted from the target's inputs and hidden states [B, FIRST + L, D]. As in a race,
-    captions have no row. No gradient goes through the states that a draft reads to the draft
-    before.
+    The drafter reads the target's inputs `embedded` and hidden states `hidden`, both [B, FIRST
+    + L, D]. As in a race, caption tokens have no rows. A draft reads states of earlier drafts,
+    but no gradient flows back into them.
     """
     tokens, before = embedded[:, FIRST:], hidden[:, FIRST - 1 : -1]
     batch, count, width = tokens.shape
@@ -72,10 +74,11 @@ def draft(drafter: EmbeddedDrafter, embedded: Tensor, hidden: Tensor) -> Tensor:
 
 
 def overlaps(logits: Tensor, target_logits: Tensor) -> list[float]:
-    """Return the mean of 1 - TV for each draft of a chain after true tokens.
+    """Return the mean of 1 - TV between drafter and target, for each draft of a chain.
 
-    It is the acceptance probability of lossless verification, without guidance, at temperature
-    1. The logits are [B, DEPTH, L, V] drafted and [B, L, V] true.
+    A chain follows true tokens. 1 - TV is the probability that lossless verification accepts a
+    draft, here without guidance and at temperature 1. `logits` [B, DEPTH, L, V] are the
+    drafter's, and `target_logits` [B, L, V] the target's.
     """
     p = target_logits.softmax(-1)[:, None]
     return torch.minimum(logits.softmax(-1), p).sum(-1).mean((0, 2)).tolist()
@@ -84,12 +87,13 @@ def overlaps(logits: Tensor, target_logits: Tensor) -> list[float]:
 def rows(
     drafter: EmbeddedDrafter, target: EmbeddedTarget, embedded: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return the rows that predict image tokens 1..399.
+    """Return hidden states and logits of the rows that predict image tokens 1 to 399.
 
-    The first token is never drafted: its row needs a hidden state of the target's prefill.
+    Token 0 is never drafted: its row would need a hidden state of the target's prefill.
 
     Returns:
-        Drafted [B, DEPTH, 399, D] and true [B, 399, D] hidden states, drafted and true logits.
+        Hidden states, drafted [B, DEPTH, 399, D] and true [B, 399, D]; logits, drafted and
+            true.
     """
     with autocast():
         with torch.no_grad():

@@ -4,13 +4,15 @@
     python -m train.evaluate
 
 The second command writes `weights/evaluation.json` and the contact sheet `weights/samples.png`.
-The first one compares guidance scales and top-k on captions of another stream, and keeps the
-best as "sampling" in `weights/world.json`. weights/README.md explains each figure.
+The first command compares guidance scales and top-k values on captions of another stream. It
+saves the best pair as "sampling" in `weights/world.json`. weights/README.md explains each
+figure.
 
-Pictures of each kind in KINDS are sampled for equally many held-out captions. A picture is
-"right" if every square of the layout holds its thing (nearest of all) in its colour (nearest of
-the eleven), and nothing stands elsewhere. In scenes with equal things it must have the right
-number of each, in any order.
+Every kind in KINDS has the same number of held-out captions, and one picture is sampled for
+each caption. A picture is "right" if each square of the layout holds the right thing in the
+right colour, and nothing stands elsewhere. The thing and the colour are the nearest ones, among
+all things and eleven colours. In scenes with equal things, a picture needs the right number of
+each thing, in any order.
 """
 
 from __future__ import annotations
@@ -52,12 +54,14 @@ GRID = [
 
 @dataclass(frozen=True, slots=True)
 class SceneStream:
-    """The scenes of a stream, whose layouts take turns.
+    """A stream of held-out scenes, whose layouts take turns.
 
     Attributes:
-        equal: only scenes that show equal things.
-        coloured: every thing has a colour that is not its own.
-        sized: every thing is tiny or huge.
+        stream: its number.
+        layouts: the layouts, in turn.
+        equal: whether only scenes with equal things are taken.
+        coloured: whether every thing has a colour that is not its own.
+        sized: whether every thing is tiny or huge.
     """
 
     stream: int
@@ -67,7 +71,7 @@ class SceneStream:
     sized: bool = False
 
     def scenes(self, count: int) -> list[tuple[Scene, np.ndarray]]:
-        """Return the first `count` held-out scenes."""
+        """Return the first `count` held-out scenes, each with its picture."""
         pairs: list[tuple[Scene, np.ndarray]] = []
         for index in itertools.count():
             if len(pairs) == count:
@@ -119,7 +123,7 @@ def sample_pictures(
     sampling: Sampling,
     seed: int,
 ) -> np.ndarray:
-    """Sample a picture for each canonical caption, uint8 [N, 160, 160, 3]."""
+    """Sample a picture for each label's canonical caption: uint8 [N, 160, 160, 3]."""
     ids = [encoding.ids for encoding in tokenizer.encode_batch([what.caption for what in labels])]
     size = 500 if DEVICE.type == "cuda" else 50
     batches = tqdm(torch.tensor(ids, device=DEVICE).split(size), desc="sampling")
@@ -137,7 +141,7 @@ def through_tokenizer(vq: EmbeddedVQ, real: np.ndarray) -> np.ndarray:
 
 
 def share(right: list[bool]) -> dict[str, float]:
-    """Return the share of what is right, with its 95% interval."""
+    """Return the share of true values in `right`, with its 95% interval."""
     low, high = wilson(np.array(sum(right)), np.array(len(right)))
     figures = np.array([np.mean(right), low, high]).round(4)
     return dict(zip(("share", "low", "high"), figures.tolist(), strict=True))
@@ -146,12 +150,12 @@ def share(right: list[bool]) -> dict[str, float]:
 def scores(
     judge: GroundJudge, images: np.ndarray, labels: list[Scene], *, equal: bool = False
 ) -> dict[str, dict[str, float]]:
-    """Return shares of pictures, each with its interval.
+    """Return the share of pictures that pass each test, with its 95% interval.
 
-    They are the shares of pictures with the right thing in each square, among 100 and among
-    all; with nothing elsewhere; and right in all. There are also shares of right colours and
-    right grounds, for scenes that name colours or show some ground. With `equal`, a picture may
-    be right in all with its things in any order.
+    The tests are: the right thing in each square, among 100 things and among all; nothing
+    elsewhere; and all right (things, colours, nothing elsewhere). Scenes that name colours are
+    also tested for right colours, and scenes that show some ground for the right ground. With
+    `equal`, a picture may be all right with its things in any order.
     """
     rng = np.random.default_rng(0)
     outcomes: dict[str, list[bool]] = {}
@@ -182,9 +186,10 @@ def controls(
     shown: np.ndarray,
     labels: list[Scene],
 ) -> dict[str, dict[str, dict[str, float]]]:
-    """Return the `scores` of real scenes, of those through the tokenizer, and of wrong captions.
+    """Return the `scores` of three controls: real scenes, reconstructions, and wrong captions.
 
-    The last are sampled pictures, each with the next one's caption.
+    A reconstruction is a real scene encoded and decoded. For wrong captions, each of the
+    sampled pictures `shown` is scored with the next picture's caption.
     """
     images = {
         "real": real,
@@ -197,7 +202,7 @@ def controls(
 def reconstruction(
     vq: EmbeddedVQ, scenes: list[tuple[Scene, np.ndarray]]
 ) -> dict[str, dict[str, float]]:
-    """Return the mean PSNR in dB of things' squares, and of people's."""
+    """Return the mean PSNR in dB over the squares of all things, and over the squares of people."""
     values = psnr(vq, scenes)
     groups = {
         "things_db": [value for _, value in values],
@@ -214,9 +219,9 @@ def drafter_overlaps(
     tokenizer: Tokenizer,
     batches: int,
 ) -> list[dict[str, float]]:
-    """Return the mean 1 - TV of drafter and target for each draft of a chain after true tokens.
+    """Return the mean of 1 - TV between drafter and target for drafts 1, 2 and 3 of a chain.
 
-    It is without guidance, for the first, second and third draft, over held-out batches.
+    The chains follow the true tokens of held-out batches, without guidance.
     """
     batch_overlaps = []
     for step in range(batches):
@@ -230,9 +235,10 @@ def drafter_overlaps(
 def top1_quantiles(
     target: EmbeddedTarget, vq: EmbeddedVQ, tokenizer: Tokenizer, sampling: Sampling, batches: int
 ) -> dict[str, list[float]]:
-    """Return percentiles of top-1 of p, as sampled, by what the token shows.
+    """Return percentiles of top-1, the largest probability of p, by what the token shows.
 
-    They are the 5th, 25th, 50th, 75th and 95th, on real held-out scenes.
+    They are the 5th, 25th, 50th, 75th and 95th percentiles over tokens of real held-out scenes.
+    p is the distribution that is sampled from, after guidance, temperature, top-k and top-p.
     """
     groups: dict[str, list[np.ndarray]] = {}
     for step in range(batches):
@@ -258,7 +264,7 @@ def top1_quantiles(
 
 
 def sheet(images: np.ndarray, columns: int = 8) -> Image.Image:
-    """Put pictures side by side."""
+    """Put pictures side by side, in rows of `columns`."""
     rows = len(images) // columns
     tiles = images[: rows * columns].reshape(rows, columns, SIZE, SIZE, 3).swapaxes(1, 2)
     return Image.fromarray(tiles.reshape(rows * SIZE, columns * SIZE, 3))

@@ -2,10 +2,10 @@
 
     python -m train.evaluate_infill
 
-Writes `weights/infill/evaluation.json`, and `samples.png` beside it. The sheet shows held-out
-pictures, and the same with a thing's square masked. Then it shows what is filled in for the
-picture's own caption, and for one with another thing there. weights/README.md explains each
-figure.
+Writes `weights/infill/evaluation.json`, and the contact sheet `samples.png` beside it. For each
+of 12 held-out pictures the sheet shows the picture, the picture with one thing's square masked,
+and that square filled in twice. The first filling is for the picture's own caption, the second
+for a caption with another thing in that square. weights/README.md explains each figure.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ TEST = 9  # stream of scenes
 
 
 def fill(model: EmbeddedModel, infilling: Infilling, prompt: str, seed: int) -> list[int]:
-    """Return the picture's codes in raster order, the masked ones sampled one after the other."""
+    """Sample the masked codes one by one; return the whole picture's codes in raster order."""
     filler, plan = planned(model, infilling)
     codes = list(infilling.known)
     drawn = VanillaAR(filler, plan=plan).generate(prompt, seed)
@@ -55,7 +55,10 @@ def fill_things(
     squares: list[int],
     order: str,
 ) -> np.ndarray:
-    """Fill in a thing's square of each picture anew, by its label: [N, 160, 160, 3]."""
+    """Return the pictures [N, 160, 160, 3] with one thing's square filled in anew.
+
+    `squares` has the number of that square in each picture. The picture's label is the prompt.
+    """
     grids = []
     for seed, (codes, what, square) in enumerate(zip(tqdm(pictures), labels, squares, strict=True)):
         infilling = Infilling.of_mask(codes, boxes(what)[square].tolist(), order)
@@ -66,7 +69,7 @@ def fill_things(
 def filled_scores(
     images: np.ndarray, labels: list[Scene], squares: list[int]
 ) -> dict[str, dict[str, float]]:
-    """Return the shares of pictures whose filled square is right, among 100 things and all."""
+    """Return the share of filled squares that are right, judged among 100 things and among all."""
     rng, pairs = np.random.default_rng(0), list(zip(labels, squares, strict=True))
     return {
         name: share(
@@ -80,7 +83,7 @@ def filled_scores(
 
 
 def other_thing(what: Scene, square: int, thing: str) -> Scene:
-    """Return the scene with another thing in a square."""
+    """Return the scene with `thing` in a square instead of its own thing."""
     things = (*what.things[:square], thing, *what.things[square + 1 :])
     return dataclasses.replace(what, things=things)
 

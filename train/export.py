@@ -1,8 +1,8 @@
-"""Makes the graphs by which ONNX Runtime runs the layers of target and drafter.
+"""Makes the ONNX graphs with which ONNX Runtime runs the layers of target and drafter.
 
-`python -m train.export` writes them into the networks' folders. They have no weights
-(`engine/models/onnx_body.py` gives them the loaded ones), so they are made again only if the
-sizes of a network change.
+`python -m train.export` writes the graphs into the networks' folders. A graph has no weights:
+`engine/models/onnx_body.py` gives it those that are loaded. So the graphs must be made again
+only if the sizes of a network change.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ MICROSOFT = {"domain": "com.microsoft"}  # ONNX Runtime's own operators
 
 
 def graph(lean: LeanBody, rows: int) -> ModelProto:
-    """Return the layers and the final norm for `rows` rows of guidance, as OnnxBody binds them.
+    """Return the graph of the layers and the final norm, for `rows` rows of guidance.
 
-    Raises ValueError for a body with biases, norms of heads or after the layers, or shared
-    keys.
+    OnnxBody binds its inputs and outputs. Raises ValueError for a body with biases, head norms,
+    norms after the layers, or shared keys.
     """
     layers = lean.layers
     biased = any(p.bias is not None for y in layers for p in (y.qkv, y.output, y.gate_up, y.down))
@@ -127,7 +127,7 @@ def _model(lean: LeanBody, rows: int, nodes: list[NodeProto]) -> ModelProto:
 
 
 def bodies(weights: Path) -> dict[str, LeanBody]:
-    """Return the lean bodies of the networks in these folders, with random weights."""
+    """Return lean bodies of the target and the drafter saved in `weights`, with random weights."""
     target = EmbeddedTarget(LlamaConfig.from_pretrained(weights / "target")).model
     drafter = EmbeddedDrafter(LlamaConfig.from_pretrained(weights / "drafter"))
     return {

@@ -2,8 +2,8 @@
 
 A glyph is drawn once from the Noto Color Emoji font (Debian package `fonts-noto-color-emoji`,
 SIL OFL). It is cropped and scaled to fit a square, most often of `SIDE` pixels. The list is
-hand-picked: well-known things and people with a distinct shape. It has hardly any flags, signs
-and smileys, which are too alike at this size, and one of each set of look-alikes.
+hand-picked: well-known things and people with distinct shapes, and only one of each set of
+look-alikes. It has hardly any flags, signs and smileys, which are too alike at this size.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NAMES = Path(__file__).with_name("glyphs.txt")  # one per line, under headings w
 
 @functools.cache
 def names() -> dict[str, str]:
-    """Return each wanted glyph's name with the heading that it stands under."""
+    """Return the wanted glyphs' names, each with its heading in glyphs.txt."""
     headings, heading = dict[str, str](), ""
     for line in NAMES.read_text("utf-8").splitlines():
         if line.startswith("#"):
@@ -50,7 +50,7 @@ def font() -> ImageFont.FreeTypeFont:
 
 
 def draw(text: str, side: int) -> np.ndarray | None:
-    """Draw one glyph as float32 RGBA [side, side, 4] in 0..1; None if it is no single glyph."""
+    """Draw `text` as float32 RGBA [side, side, 4] in 0..1; return None if it is not one glyph."""
     box = font().getbbox(text)
     if not 0 < box[2] - box[0] <= 140:
         return None
@@ -79,8 +79,8 @@ def draw(text: str, side: int) -> np.ndarray | None:
 def glyphs(side: int = SIDE) -> dict[str, np.ndarray]:
     """Return the glyphs that the model knows, in the order of their names.
 
-    Each is premultiplied float32 RGBA [side, side, 4]. Raises ValueError if the font or the
-    `emoji` package lacks one.
+    Each glyph is premultiplied float32 RGBA [side, side, 4]. Raises ValueError if the font or
+    the `emoji` package lacks a glyph.
     """
     wanted = names()
     known_glyphs: dict[str, np.ndarray] = {}

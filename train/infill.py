@@ -1,15 +1,16 @@
-"""Stage 5: the target that fills in any cells given any others.
+"""Stage 5: the target that fills in any cells of a picture, given the others.
 
     python -m train.infill
 
-Continues from `weights/target`. The sequence of a scene is its caption, the known cells in
-raster order, then the masked ones, in raster or in spread order. The loss is the cross-entropy
-of masked cells alone (Eq. 7 of Guo & Ermon, 2025), weighted like the target's. Masks are what
-people paint: boxes, strokes, halves and scattered cells. Small ones come first, and the share
-that may be masked grows to the whole picture (the masking-rate warm-up of App. E.3).
+Continues from `weights/target`. A scene's sequence is its caption, then the known cells in
+raster order, then the masked cells in raster or spread order. The loss is the cross-entropy of
+the masked cells alone (Eq. 7 of Guo & Ermon, 2025), weighted like the target's. Masks look like
+what people paint: boxes, strokes, halves and scattered cells. Masks are small at first; the
+largest share that may be masked grows to the whole picture (the masking-rate warm-up of App.
+E.3).
 
-A longer `--minutes` continues from the checkpoint. Without one, `--warm` starts from
-`weights/infill`, adapted like the target (train/warm.py).
+A longer `--minutes` continues from the checkpoint. If there is no checkpoint, `--warm` starts
+from `weights/infill`, adapted like the target (train/warm.py).
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ WHOLE = 1 / 8  # the share of scenes that are masked entirely after the warm-up
 
 
 def box(rng: np.random.Generator) -> np.ndarray:
-    """Return a rectangle, bool [GRID, GRID]."""
+    """Return a random rectangle, bool [GRID, GRID]."""
     part = np.zeros((GRID, GRID), bool)
     height, width = rng.integers(2, GRID - 3, 2)
     top, left = rng.integers(0, GRID - height + 1), rng.integers(0, GRID - width + 1)
@@ -77,7 +78,7 @@ def scattered(rng: np.random.Generator) -> np.ndarray:
 
 
 def half(rng: np.random.Generator) -> np.ndarray:
-    """Return every cell; `paint` takes as many rows as it needs."""
+    """Return every cell; `paint` takes as many rows of them as it needs."""
     return np.ones((GRID, GRID), bool)
 
 
@@ -87,8 +88,7 @@ PAINTERS: tuple[Callable[[np.random.Generator], np.ndarray], ...] = (box, stroke
 def paint(rng: np.random.Generator, share: float) -> np.ndarray:
     """Return a mask of about `share` of the cells, at least one, bool [400].
 
-    One kind of painting is repeated until it has enough cells; the last one is cut to those
-    needed.
+    One kind of painting is repeated until enough cells are masked; the last painting is cut.
     """
     wanted = max(1, round(share * GRID * GRID))
     painter, turns = PAINTERS[rng.integers(len(PAINTERS))], rng.integers(4)
@@ -100,10 +100,10 @@ def paint(rng: np.random.Generator, share: float) -> np.ndarray:
 
 
 def shares(rng: np.random.Generator, step: int, count: int) -> np.ndarray:
-    """Return the shares to mask in a batch at step `step`.
+    """Return the share of cells to mask in each of a batch's `count` scenes, at step `step`.
 
-    There is one in each part of the range, which lowers the variance between batches (App.
-    E.2).
+    The range of shares is divided into `count` parts with one share drawn from each, which
+    lowers the variance between batches (App. E.2).
     """
     warm = min(1.0, step / WARMUP)
     highest = FIRST_HIGHEST + (1 - FIRST_HIGHEST) * warm
@@ -112,10 +112,10 @@ def shares(rng: np.random.Generator, step: int, count: int) -> np.ndarray:
 
 
 def sequences(masks: Tensor, spread: Tensor) -> Tensor:
-    """Return the order [B, 400] of each scene's cells: the known ones, then the masked ones.
+    """Return the order [B, 400] of each scene's cells: known cells, then masked cells.
 
-    Known cells are in raster order. Those of bool `masks` [B, 400] are in spread order where
-    `spread` [B] is true, else in raster order.
+    `masks` [B, 400] is true for masked cells. In scenes where `spread` [B] is true, masked
+    cells are in spread order. All other cells are in raster order.
     """
     cells = masks.shape[1]
     order = torch.tensor(spread_order((GRID, GRID)), device=masks.device)
@@ -127,10 +127,10 @@ def sequences(masks: Tensor, spread: Tensor) -> Tensor:
 def token_loss(
     network: EmbeddedInfill, some: Examples, masks: Tensor, spread: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Return the cross-entropy of every masked cell, and its place in the flattened codes [B, 400].
+    """Return the cross-entropy of each masked cell, and the cell's place in the flattened codes.
 
-    The nats [N] come scene after scene, each in its own order. The rows are those of the
-    embedded model that fills in, all in one pass.
+    Both are [N]: scene after scene, with each scene's cells in their own order. The codes are
+    [B, 400]. One pass computes the same rows as the embedded model does when it fills in.
     """
     order = sequences(masks, spread)
     masked = masks.gather(1, order)
@@ -159,8 +159,8 @@ def masked_batch(
 ) -> tuple[Drawn, Tensor, Tensor]:
     """Return training batch `step` of stream `seed`, its masks, and which scenes have spread order.
 
-    They are bool [B, 400] and bool [B]. With `warm`, all of a picture may be masked from the
-    first step.
+    The masks are bool [B, 400]; the third value is bool [B]. With `warm`, masks may cover the
+    whole picture from the first step.
     """
     drawn, rng = batch(tokenizer, seed, None, step), np.random.default_rng((seed, step, 3))
     shown = shares(rng, WARMUP if warm else step, len(drawn.captions))
@@ -181,9 +181,9 @@ def held_out_nats(
     seed: int = 1,
     **wanted: Unpack[Wanted],
 ) -> float:
-    """Return the mean nats per masked cell on scenes never trained on.
+    """Return the mean nats per masked cell on held-out scenes, with a `share` of the cells masked.
 
-    Times the number of masked cells, it is minus the joint log-likelihood.
+    The mean times the number of masked cells is minus their joint log-likelihood.
     """
     total, count = 0.0, 0
     for step in range(batches):

@@ -1,8 +1,8 @@
-"""Judges of a picture: its things, their colours, its ground, and whether it shows anything else.
+"""Judges of a picture: its things, their colours, its ground, and anything else that it shows.
 
 They say which thing stands in each square and in which colour, what the ground is, and whether
-something stands where the layout has nothing. All compare pixels averaged over 4 x 4 squares,
-so that neither the tokenizer's blur nor a texture's grain decides.
+something stands outside the layout's squares. All judges compare averages of 4 x 4 pixels, so
+that neither the tokenizer's blur nor a texture's grain decides.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from train.paint import painted, takes
 from train.scenes import GROUNDS, PATCH, SIZE, vocabulary
 
 POOL = 4
-CELLS, ACROSS, TOKEN = SIZE // POOL, SIDE // POOL, PATCH // POOL  # of picture, thing and token
+CELLS, ACROSS, TOKEN = SIZE // POOL, SIDE // POOL, PATCH // POOL  # cells across each
 INK = 0.02  # the opacity from which a cell is a thing's
 NOISE = 0.03  # the spread that the tokenizer adds to a cell's colour, in 0..1
 BLOCK = ACROSS // 2  # squares' places are multiples of half a thing
-LEAST, MARGIN = 4.0, 1.3  # a block's limit: MARGIN times real pictures' largest, or times LEAST
+LEAST, MARGIN = 4.0, 1.3  # limit of a block: MARGIN * max(LEAST, real pictures' largest)
 
 
 def pool(picture: np.ndarray) -> np.ndarray:
@@ -34,7 +34,7 @@ def pool(picture: np.ndarray) -> np.ndarray:
 
 
 def windows(what: Scene) -> list[tuple[slice, slice]]:
-    """Return the cells of each thing's square."""
+    """Return each thing's square as slices of rows and columns of cells."""
     return [
         (slice(top, top + what.side * TOKEN), slice(left, left + what.side * TOKEN))
         for top, left in (np.array(square) * TOKEN for square in what.squares)
@@ -43,12 +43,14 @@ def windows(what: Scene) -> list[tuple[slice, slice]]:
 
 @dataclass(frozen=True, slots=True)
 class Fits:
-    """Things over any ground; one that fills its square leaves next to no ground.
+    """Things over any smooth ground, to be compared with a picture's square.
+
+    A thing that fills its square leaves next to no ground visible.
 
     Attributes:
         colours: the things' cells [things, cells, 3].
-        basis: an orthonormal basis [things, 3, cells] of the grounds behind them: constant,
-            rising down, and rising to the right.
+        basis: an orthonormal basis [things, 3, cells] of the ground behind each thing:
+            constant, rising downwards, and rising to the right.
     """
 
     colours: np.ndarray
@@ -56,7 +58,7 @@ class Fits:
 
     @classmethod
     def of(cls, glyphs: list[np.ndarray]) -> Fits:
-        """Make them of premultiplied RGBA glyphs of one size, each [side, side, 4]."""
+        """Return the fits of glyphs of one size, each premultiplied RGBA [side, side, 4]."""
         cells = np.stack([pool(glyph) for glyph in glyphs])
         count, across = cells.shape[:2]
         right, down = np.meshgrid(*(np.linspace(-1, 1, across, dtype=np.float32),) * 2)
@@ -69,8 +71,8 @@ class Fits:
     def distances(self, square: np.ndarray) -> np.ndarray:
         """Return the distance of a square's cells [rows, columns, 3] to each thing: [things].
 
-        It is the root mean square difference, colours in 0..1, over the ground that fits best
-        there.
+        A distance is the root mean square difference between the square's colours in 0..1 and
+        those of the thing over the ground that fits best.
         """
         rest = square.reshape(-1, 3) - self.colours
         residuals = np.square(rest).sum((1, 2)) - np.square(self.basis @ rest).sum((1, 2))
@@ -79,25 +81,28 @@ class Fits:
 
 @functools.cache
 def fits(colour: str, size: str) -> Fits:
-    """Return all things of a size, in a colour if they can have it."""
+    """Return the fits of all things of a size. Things that can have the colour have it."""
     names = vocabulary()[0]
     return Fits.of([painted(x, colour if takes(x, colour) else "", size) for x in names])
 
 
 @functools.cache
 def coloured_fits(name: str, size: str) -> Fits:
-    """Return one thing in each of COLOURS."""
+    """Return the fits of one thing in each of COLOURS."""
     return Fits.of([painted(name, colour, size) for colour in COLOURS])
 
 
 def squares(picture: np.ndarray, what: Scene) -> list[np.ndarray]:
-    """Return the cells of each square of a picture, uint8 [160, 160, 3]."""
+    """Return the cells of each square of a scene, from its picture uint8 [160, 160, 3]."""
     cells = pool(picture / np.float32(255))
     return [cells[window] for window in windows(what)]
 
 
 def distances(picture: np.ndarray, what: Scene) -> np.ndarray:
-    """Return how far each square is from each thing in the square's colour: [squares, things]."""
+    """Return the distances [squares, things] of a picture's squares to all things.
+
+    In each square the things are compared in the colour that the scene has there.
+    """
     pairs = zip(squares(picture, what), what.colours, strict=True)
     return np.stack([fits(colour, what.size).distances(square) for square, colour in pairs])
 
@@ -105,7 +110,7 @@ def distances(picture: np.ndarray, what: Scene) -> np.ndarray:
 def nearest_colours(picture: np.ndarray, what: Scene) -> tuple[str, ...]:
     """Return the colour in which each thing is nearest to its square.
 
-    It is "" for things that the scene has in their own colour.
+    The colour is "" for things that have their own colour in the scene.
     """
     parts = zip(squares(picture, what), what.things, what.colours, strict=True)
     return tuple(
@@ -117,9 +122,9 @@ def nearest_colours(picture: np.ndarray, what: Scene) -> tuple[str, ...]:
 def nearest(
     picture: np.ndarray, what: Scene, rng: np.random.Generator, candidates: int | None = None
 ) -> list[str]:
-    """Return the nearest thing to each square, of all things or of `candidates` things.
+    """Return the nearest thing to each square, among all things or among `candidates` things.
 
-    Those are the right one, and others drawn at random.
+    The candidates are the right thing and others drawn at random.
     """
     return nearest_by(distances(picture, what), what, rng, candidates)
 
@@ -127,7 +132,7 @@ def nearest(
 def nearest_by(
     far: np.ndarray, what: Scene, rng: np.random.Generator, candidates: int | None = None
 ) -> list[str]:
-    """Return the nearest thing to each square by a picture's `distances`, as `nearest` does."""
+    """Return the nearest thing to each square, as `nearest` does, from the distances `far`."""
     names = np.array(vocabulary()[0])
     things = []
     for row, thing in zip(far, what.things, strict=True):
@@ -147,7 +152,11 @@ def is_nearest(
 
 
 def free_cells(what: Scene) -> np.ndarray:
-    """Return the cells without ink of things in their `features`, or beside them: bool [39, 39]."""
+    """Return the cells, bool [39, 39], whose `features` no thing touches.
+
+    A cell is free if neither it, nor the cells to its right and below, nor any of their
+    neighbours has ink of a thing.
+    """
     ink = np.zeros((CELLS + 2, CELLS + 2), bool)
     for (rows, columns), thing in zip(windows(what), what.things, strict=True):
         opacity = pool(painted(thing, size=what.size))[..., 3]
@@ -157,7 +166,7 @@ def free_cells(what: Scene) -> np.ndarray:
 
 
 def features(cells: np.ndarray) -> np.ndarray:
-    """Return each cell's colour, and its differences to the right and below: [39, 39, 9]."""
+    """Return [39, 39, 9]: each cell's colour, and how it changes to the right and downwards."""
     here = cells[:-1, :-1]
     return np.concatenate([here, cells[:-1, 1:] - here, cells[1:, :-1] - here], -1)
 
@@ -174,10 +183,10 @@ def blocks(values: np.ndarray, free: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True)
 class GroundJudge:
-    """Judge of grounds: each ground's cells as a normal distribution.
+    """Judge of grounds, with a normal distribution of `features` for each ground.
 
     Attributes:
-        means: [grounds, 39, 9], by row.
+        means: [grounds, 39, 9], a mean for each row of cells.
         precisions: [grounds, 9, 9].
         limits: [grounds], how far a block with nothing on it may be from the ground.
     """
@@ -210,9 +219,10 @@ class GroundJudge:
         return ((off @ self.precisions) * off).sum(-1).reshape(shape)
 
     def read(self, picture: np.ndarray, what: Scene) -> tuple[str, bool]:
-        """Return the likeliest ground, and whether nothing else is outside the squares of `what`.
+        """Return the likeliest ground, and whether only ground is outside the squares of `what`.
 
-        The ground is judged by the cells free of its things; it is "" if there are none.
+        The ground is judged by the cells that no thing touches; it is "" if there are no such
+        cells.
         """
         free, far = free_cells(what), self.far(picture)
         if not free.any():

@@ -1,8 +1,8 @@
 """The training loop of every stage: progress bar, checkpoints, resuming.
 
 The learning rate warms up, is held for as long as the stage runs, and falls on request. So the
-length of a run need not be known in advance. The fall has its own checkpoint, so that the held
-run can continue after it.
+length of a run need not be known in advance. The fall has its own checkpoint, so that training
+at the held rate can be resumed after it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Batch = TypeVar("Batch")
 
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # of malloc.h
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-# How many times larger batches are than on a processor; a GPU's allow the full rates.
+# How many times larger a GPU's batches are than a CPU's; large batches allow the full rates.
 LARGER = 16 if DEVICE.type == "cuda" else 1
 WARM_RATE = 1.0 if DEVICE.type == "cuda" else 0.5  # share of the peak rates for saved weights
 
@@ -51,7 +51,7 @@ def at_sigterm(handler: Callable[..., None]) -> Iterator[None]:
 
 
 def autocast() -> torch.autocast:
-    """Compute matrix products in bfloat16 if that is faster."""
+    """Return a context in which matrix products are computed in bfloat16 if that is faster."""
     return torch.autocast(DEVICE.type, torch.bfloat16, enabled=has_bfloat16())
 
 
@@ -60,7 +60,8 @@ def stage_parser(
 ) -> argparse.ArgumentParser:
     """Return a parser with the options of every training stage.
 
-    With `warm` it has `--warm`, for a stage that can continue from the saved weights.
+    With `warm` the parser also has `--warm`, for a stage that can continue from the saved
+    weights.
     """
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -77,10 +78,10 @@ def stage_parser(
 
 
 class Supply(Dataset[Batch], Generic[Batch]):
-    """Batches by their step.
+    """Supply of training batches by step.
 
-    On a CPU they are made when they are asked for. With a GPU worker processes make them ahead,
-    and steps must be asked for in order.
+    On a CPU a batch is made when it is asked for. With a GPU, worker processes make batches
+    ahead, and steps must be asked for in order.
     """
 
     def __init__(self, make: Callable[[int], Batch]) -> None:
@@ -111,7 +112,8 @@ class Supply(Dataset[Batch], Generic[Batch]):
 def keep_memory() -> None:
     """Make glibc keep large blocks that are freed.
 
-    Otherwise it maps each temporary anew, and page faults take a quarter of a step on a CPU.
+    Otherwise glibc maps memory anew for each temporary tensor, and page faults take a quarter
+    of a step on a CPU.
     """
     if mallopt := getattr(ctypes.CDLL(None), "mallopt", None):
         mallopt(M_MMAP_MAX, 0)
@@ -119,10 +121,10 @@ def keep_memory() -> None:
 
 
 def rate(step: int, fallen: float, *, warmup: int = 100) -> float:
-    """Return the fraction of the peak learning rate.
+    """Return the learning rate at a step as a fraction of its peak.
 
-    It warms up linearly, is constant, then falls linearly to a fiftieth as `fallen` goes from 0
-    to 1.
+    The rate warms up linearly, is constant, then falls linearly to a fiftieth as `fallen` goes
+    from 0 to 1.
     """
     return min(1.0, (step + 1) / warmup) * (1 - 0.98 * fallen)
 
@@ -139,9 +141,9 @@ def train(
     """Train for `args.minutes`, then for `args.fall` minutes while the learning rate falls.
 
     The minutes count over all runs together. A fall alone (minutes 0) begins at once. SIGTERM
-    ends the training early. Checkpoints go to `NAME.pt` in the folder `args.runs`, those of a
-    fall to `NAME-fall.pt`, every `every` seconds and at the end; `save()` then writes the
-    weights.
+    ends the training early. A checkpoint is saved every `every` seconds and at the end, in the
+    folder `args.runs`: as `NAME.pt`, or as `NAME-fall.pt` during a fall. `save()` then writes
+    the weights.
 
     Args:
         name: the stage's name.

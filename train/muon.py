@@ -1,8 +1,8 @@
 """Muon (Jordan et al. 2024): momentum whose update of a matrix is made orthogonal.
 
-`torch.optim.Muon` does the same in bfloat16 everywhere. For the embedded target, on a processor
-without bfloat16, that takes 13 s a step; in float32 it takes 0.3 s. Forward and backward take
-2.3 s.
+`torch.optim.Muon` computes the update in bfloat16 everywhere. On a processor without bfloat16
+that takes 13 s a step for the embedded target; in float32 the update takes 0.3 s. The forward
+and backward passes take 2.3 s.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ COEFFICIENTS = 3.4445, -4.7750, 2.0315  # of Jordan's quintic
 
 
 def orthogonal(matrix: Tensor, steps: int = 5) -> Tensor:
-    """Return about U V^T of a matrix U S V^T, by Newton-Schulz iterations.
+    """Return approximately U V^T for a matrix U S V^T, by Newton-Schulz iterations.
 
-    Singular values end between 0.7 and 1.2.
+    The result's singular values are between 0.7 and 1.2.
     """
     a, b, c = COEFFICIENTS
     wide = matrix.T if matrix.shape[0] > matrix.shape[1] else matrix
@@ -36,8 +36,8 @@ def orthogonal(matrix: Tensor, steps: int = 5) -> Tensor:
 class Muon(torch.optim.Optimizer):
     """Muon with Nesterov momentum and decoupled weight decay.
 
-    Its updates are scaled to the size of AdamW's (0.2 sqrt(max(rows, columns)), Liu et al.
-    2025).
+    Updates are multiplied by 0.2 sqrt(max(rows, columns)), to be as large as AdamW's (Liu et
+    al. 2025).
     """
 
     def __init__(

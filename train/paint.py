@@ -1,9 +1,10 @@
 """Things in other colours: a glyph's main colours become one of eleven, and keep their shading.
 
-The colours are turned in Oklab (Ottosson 2020). A glyph's main colours are those of one hue,
-its light greys or its dark ones, whichever is the largest part. `paint.toml` names the things
-that take no colour, and the main colours of those where people mean another part than the
-largest. `python -m train.paint OUT.png NAME ..` draws things in all colours.
+The colours are changed in Oklab (Ottosson 2020). A glyph's main colours are the colours of one
+hue, its light greys or its dark greys, whichever cover the largest part. `paint.toml` names the
+things that take no colour. It also names the main colours of things for which people mean
+another part than the largest. `python -m train.paint OUT.png NAME ..` draws things in all
+colours.
 """
 
 from __future__ import annotations
@@ -53,19 +54,19 @@ def coloured() -> tuple[str, ...]:
 
 @functools.cache
 def takes(name: str, colour: str) -> bool:
-    """Return whether a thing can have this colour, and is no other thing in it."""
+    """Return whether a thing can have this colour, and no other thing is named so in this colour."""
     return name in coloured() and recoloured(name, colour, names()) == (name, colour)
 
 
 def to_rgb(lab: np.ndarray) -> np.ndarray:
-    """Return sRGB [.., 3] in 0..1 of Oklab [.., 3]; values outside are clipped."""
+    """Convert Oklab [.., 3] to sRGB [.., 3] in 0..1; values out of range are clipped."""
     linear = (lab @ np.linalg.inv(TO_LAB).T) ** 3 @ np.linalg.inv(TO_LMS).T
     linear = linear.clip(0, 1)
     return np.where(linear <= 0.0031308, linear * 12.92, 1.055 * linear ** (1 / 2.4) - 0.055)
 
 
 def step(x: np.ndarray, low: float, high: float) -> np.ndarray:
-    """Rise smoothly from 0 at `low` to 1 at `high`."""
+    """Return a smooth step of `x`, from 0 at `low` to 1 at `high`."""
     t = ((x - low) / (high - low)).clip(0, 1)
     return t * t * (3 - 2 * t)
 
@@ -80,7 +81,7 @@ class Parts:
 
 @functools.cache
 def parts(name: str, size: str = "") -> Parts:
-    """Find a thing's main colours: those that MAIN names, otherwise the largest part."""
+    """Find a thing's main colours: those that MAIN names, otherwise those of the largest part."""
     glyph, kind = glyphs(8 * SIZES[size])[name], MAIN.get(name, "")
     alpha = glyph[..., 3]
     lab = oklab(255 * (glyph[..., :3] / np.maximum(alpha, 1e-3)[..., None]).clip(0, 1))
@@ -113,10 +114,10 @@ def parts(name: str, size: str = "") -> Parts:
 
 @functools.cache
 def painted(name: str, colour: str = "", size: str = "") -> np.ndarray:
-    """Return a thing in one of COLOURS, or its own, as premultiplied float32 RGBA.
+    """Return a thing in a colour of COLOURS, "" for its own, as premultiplied float32 RGBA.
 
-    It is [8 side, 8 side, 4], with a side of SIZES. In its main colours, differences of
-    lightness and ratios of chroma are kept.
+    The array is [8 side, 8 side, 4], where SIZES has the side. The main colours keep their
+    differences of lightness and their ratios of chroma.
     """
     glyph = glyphs(8 * SIZES[size])[name]
     if not colour:

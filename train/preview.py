@@ -3,10 +3,10 @@
     python -m train.preview --minutes 5 --fall 6.5
     python -m train.preview --figures
 
-Loss: squared error to the VQ decoder's pixels, on codes that its encoder made of training
-scenes. Every other scene is half-made, as a race shows it, and its loss covers the known cells.
-The VQ decoder draws the scenes once, before the training. `--figures` prints instead the
-figures of the weights in weights/README.md.
+The loss is the squared error to the VQ decoder's pixels, for the codes of training scenes.
+Every other scene is half-made, as in a race, and its loss covers the known cells only. The VQ
+decoder draws the scenes once, before the training. `--figures` trains nothing: it prints the
+figures that weights/README.md has of the saved weights.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ Draw = Callable[[np.ndarray], np.ndarray]  # codes int [B, h, w] to uint8 [B, H,
 def pool(vq: EmbeddedVQ, seed: int, count: int) -> tuple[Tensor, Tensor, Tensor]:
     """Return training scenes as codes [N, h, w], pictures [N, H, W, 3] and known cells [N, h, w].
 
-    Every other scene is half-made. The pictures are the VQ decoder's, uint8; known cells are
-    bool.
+    Every other scene is half-made. The pictures are uint8, drawn by the VQ decoder; known cells
+    are bool.
     """
     parts = []
     for first in range(0, count, BATCH):
@@ -75,9 +75,9 @@ def raced(folder: Path = RACES) -> np.ndarray:
 
 
 def sampled(weights: Path, count: int) -> np.ndarray:
-    """Return grids int [4 count, h, w] that vanilla AR draws for held-out captions.
+    """Return grids of codes, int [N, h, w], that vanilla AR draws for held-out captions.
 
-    They are the first `count` of each kind.
+    The captions are the first `count` of each kind in KINDS.
     """
     captions = [what.caption for kind in KINDS.values() for what, _ in kind.scenes(count)]
     tokenizer, target = load(weights / "captions/tokenizer.json"), load_target(weights / "target")
@@ -88,9 +88,9 @@ def sampled(weights: Path, count: int) -> np.ndarray:
 
 
 def psnr(pixels: Draw, shown: Draw, grids: np.ndarray, share: float = 1.0) -> list[float]:
-    """Return the PSNR in dB of each grid's picture by `shown` to that by `pixels`.
+    """Return, for each grid, the PSNR in dB of `shown`'s picture against that of `pixels`.
 
-    It covers the first `share` of the cells: the others are not known yet.
+    Only the first `share` of the cells is known, and only the known cells are compared.
     """
     values = []
     for grid in torch.from_numpy(grids)[:, None]:
@@ -103,7 +103,10 @@ def psnr(pixels: Draw, shown: Draw, grids: np.ndarray, share: float = 1.0) -> li
 
 
 def one_colour(model: EmbeddedModel) -> Draw:
-    """Draw each cell in the mean colour of its code among equal codes."""
+    """Return a decoder that draws each cell in one colour.
+
+    A code's colour is the mean colour of a picture that has this code alone.
+    """
     codes = np.arange(model.vocab_size)[:, None, None].repeat(2, 1).repeat(2, 2)
     colours = model.pixels(codes).mean((1, 2)).round().astype(np.uint8)
     side = model.pixels(codes[:1]).shape[1] // 2
@@ -123,11 +126,10 @@ def seconds(draw: Draw, grids: np.ndarray) -> float:
 
 
 def print_figures(weights: Path) -> None:
-    """Print the weights' speed on one thread, and PSNR on pictures that nothing was fitted on.
+    """Print the weights' speed on one thread, and their PSNR on pictures not seen in training.
 
-    PSNR is measured for the weights, and for decoders fitted like those of public models. For
-    comparison it is also measured for the table of patches before the first step, and for one
-    colour per code.
+    The PSNR is also printed of decoders fitted like those of public models and, for comparison,
+    of the table of patches before the first step and of one colour per code.
     """
     torch.set_num_threads(1)
     model = EmbeddedModel(weights)

@@ -1,11 +1,11 @@
-"""Quality against passes: what each relaxation costs, and that the lossless lanes cost nothing.
+"""Quality against passes: the cost of each relaxation, and that lossless lanes cost nothing.
 
     python -m train.quality --pictures 500 --out visualize/figures/quality.json
 
 Every lane of LANES draws the same held-out captions from the same seeds, in `--workers`
-processes of one thread each. The file is saved after each caption, so that all lanes have the
-same number of pictures, and the same command resumes a stopped run. docs/performance.md says
-what is measured.
+processes of one thread each. The file is saved after each caption, so that it always has the
+same number of pictures for each lane. The same command resumes a stopped run.
+docs/performance.md says what is measured.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ CANDIDATES = 100
 
 
 def captions(world: dict[str, list[str]]) -> Iterator[Scene]:
-    """Yield held-out captions of all layouts in order, without those that the model does not know.
+    """Yield held-out scenes of all layouts in order, except those with things unknown to the model.
 
     Things have their own colours.
     """
@@ -81,15 +81,15 @@ def captions(world: dict[str, list[str]]) -> Iterator[Scene]:
 
 
 def judge_of(world: dict[str, list[str]]) -> Judge | None:
-    """Return the judge; None if it draws other things than the model was trained on."""
+    """Return the judge; None if train/ draws other things than the model was trained on."""
     names = vocabulary()[0]
     return Judge(CANDIDATES, len(names), SIDE) if tuple(world["glyphs"]) == names else None
 
 
 def draw(model: ImageModel, lane: str, prompt: str, seed: int) -> tuple[np.ndarray, int, float]:
-    """Return a lane's picture: its tokens [length] in the model's order, passes, and mean shift.
+    """Return a lane's picture: its tokens [length] in the model's order, its passes, its mean shift.
 
-    A decoder that only fills in parts fills in the whole picture, in spread order.
+    A decoder that can only fill in parts fills in the whole picture, in spread order.
     """
     parsed = parse_lane(lane)
     everything = Infilling((MASKED,) * model.plan.length, "spread")
@@ -110,10 +110,10 @@ def log_p(
 ) -> tuple[float, int]:
     """Return the log-probability of a picture's tokens [length] in nats, teacher-forced.
 
-    p is the model's at the guidance and the temperature of `sampling`, before top-k and top-p.
-    A relaxed rule may commit tokens that those leave out, and so may rounding at their border;
-    one such token would make a picture impossible. The second value is the number of such
-    tokens.
+    The probability is the model's at the guidance and the temperature of `sampling`, before
+    top-k and top-p. A relaxed rule, or rounding, may commit tokens that top-k or top-p
+    excludes, and one such token would make the picture impossible. The second value is the
+    number of such tokens.
     """
     sequence = torch.from_numpy(tokens).to(model.device)
     free = model.forced_ids.to(model.device) < 0
@@ -125,7 +125,10 @@ def log_p(
 
 
 def measure(model: ImageModel, lane: str, what: Scene, index: int, judge: Judge | None) -> Picture:
-    """Measure picture `index` of a lane; all lanes have the same other candidates to judge by."""
+    """Measure picture `index` of a lane.
+
+    The candidates by which picture `index` is judged are the same for all lanes.
+    """
     prompt = describe(what)  # the reader would take the layout's word for a count or a pair
     tokens, passes, shift = draw(model, lane, prompt, index)
     nats, cut = log_p(model, prompt, tokens, model.sampling)
@@ -138,7 +141,7 @@ def measure(model: ImageModel, lane: str, what: Scene, index: int, judge: Judge 
 
 
 class Measurement:
-    """The model and the judge with which pictures of some weights are measured."""
+    """The model of some weights, and the judge of its pictures."""
 
     def __init__(self, weights: Path) -> None:
         torch.set_num_threads(1)  # more threads gain little here; processes share the lanes
@@ -148,7 +151,7 @@ class Measurement:
         self._further = captions(self.model.world)
 
     def picture(self, lane: str, index: int) -> Picture:
-        """Return picture number `index` of a lane."""
+        """Return the measures of picture number `index` of a lane."""
         self._scenes += itertools.islice(self._further, max(0, index + 1 - len(self._scenes)))
         return measure(self.model, lane, self._scenes[index], index, self.judge)
 
@@ -157,7 +160,7 @@ measurement = functools.cache(Measurement)  # one in each process
 
 
 def picture(weights: Path, lane: str, index: int) -> Picture:
-    """Return picture number `index` of a lane, in any process."""
+    """Return the measures of picture number `index` of a lane, in any process."""
     return measurement(weights).picture(lane, index)
 
 
@@ -184,7 +187,7 @@ def in_order(workers: Executor, ahead: int) -> Callable[..., Iterator[Picture]]:
 def resume(file: Path, empty: Quality) -> Quality:
     """Return the measurement in `file`, or `empty` if there is no file.
 
-    Raises ValueError if it holds another measurement.
+    Raises ValueError if the file has another measurement.
     """
     measurement = Quality.load(file) if file.exists() else empty
     if not measurement.continues(empty):
@@ -207,10 +210,10 @@ def run(
 
     Args:
         quality: the measurement so far.
-        file: where it is saved.
+        file: where the measurement is saved.
         pictures: how many pictures each point should have.
-        picture: `picture(lane, index)` draws and measures one.
-        report: prints how long it takes.
+        picture: `picture(lane, index)` draws and measures one picture.
+        report: prints the progress and the time that is left.
         spread: a `map` over processes.
     """
     lanes, spent = [point.lane for point in quality.points], list[float]()

@@ -1,6 +1,6 @@
 """Scenes: one to four glyphs on a ground, with a caption; 160 x 160 pixels, rendered on the fly.
 
-Glyphs move by whole tokens (8 pixels), so that a glyph has the same codes in every place: in a
+Glyphs stand at whole tokens (8 pixels), so that a glyph has the same codes in every place. In a
 trial nothing mattered more for a small model. In half of the scenes some glyphs have a colour
 that is not their own. Many single glyphs are tiny or huge. A scene is a pure function of (seed,
 index).
@@ -50,7 +50,7 @@ def _colour(rgb: tuple[int, int, int]) -> np.ndarray:
 def _noise(rng: np.random.Generator, across: float, down: float) -> np.ndarray:
     """Return smooth noise [SIZE, SIZE] with features of `across` x `down` pixels.
 
-    Its mean is 0, its standard deviation about 1.
+    The noise has mean 0 and a standard deviation of about 1.
     """
     rows, columns = (int(SIZE / d) + 4 for d in (down, across))
     coarse = Image.fromarray(rng.standard_normal((rows, columns)).astype(np.float32))
@@ -83,7 +83,7 @@ def _clouds(low: tuple[int, int, int], high: tuple[int, int, int]) -> Ground:
 def _texture(
     low: tuple[int, int, int], high: tuple[int, int, int], across: float, down: float
 ) -> Ground:
-    """Return two scales of noise, the finer about as large as a token.
+    """Return a ground of noise at two scales, of which the finer is about as large as a token.
 
     Neighbouring tokens depend on each other a little, and no token is certain.
     """
@@ -99,9 +99,9 @@ def _texture(
 
 
 def _stripes(low: tuple[int, int, int], high: tuple[int, int, int]) -> Ground:
-    """Return soft stripes, upright, level or slanted, of random phase.
+    """Return a ground of soft stripes, upright, level or slanted, with a random phase.
 
-    They are uncertain at first, then nearly certain.
+    The first tokens of stripes are uncertain, later tokens nearly certain.
     """
 
     def ground(rng: np.random.Generator) -> np.ndarray:
@@ -149,7 +149,10 @@ GROUNDS: dict[str, Ground] = {
 
 
 def held_out(what: Scene) -> bool:
-    """Return whether a caption is never trained on, in any wording: one in sixteen."""
+    """Return whether a scene is never trained on, in any wording.
+
+    One canonical caption in sixteen is held out.
+    """
     return zlib.crc32(what.caption.encode()) % 16 == 0
 
 
@@ -171,7 +174,10 @@ def vocabulary() -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
 def random_things(
     rng: np.random.Generator, count: int, shares: np.ndarray | None
 ) -> tuple[str, ...]:
-    """Return `count` names, drawn by their `shares` (equal if None); sometimes some are equal."""
+    """Return the names of `count` things, drawn by `shares` (uniformly if None).
+
+    Sometimes several of the things are equal.
+    """
     names = vocabulary()[0]
     picks = rng.choice(len(names), count, p=shares)
     if count > 1 and rng.random() < EQUAL:
@@ -185,8 +191,9 @@ def random_colours(
 ) -> tuple[str, ...]:
     """Return a colour for each thing, "" for its own.
 
-    Equal things have the same colour half of the time. If `coloured`, each thing that can have
-    a colour has one; if it is False, none has; if it is None, some have at times.
+    Equal things have the same colour half of the time. If `coloured` is true, each thing that
+    can have a colour has one. If `coloured` is False, no thing has one; if it is None, some
+    things have one at times.
     """
     if coloured is False or (coloured is None and rng.random() >= COLOURFUL):
         return ()
@@ -211,15 +218,15 @@ def random_scene(
     coloured: bool | None = None,
     sized: bool | None = None,
 ) -> Scene:
-    """Return a random scene, held out or not, of `layout` or of any.
+    """Return a random scene, held out or not, of `layout` or of any layout.
 
     Args:
-        rng: draws it.
-        held: whether its caption is held out.
+        rng: the source of randomness.
+        held: whether the scene's caption is held out.
         shares: the shares by which things are drawn.
-        layout: its layout; any if None. A third of all single things are at the centre.
-        coloured: whether all things that can, or none, have a colour that is not their own; at
-            times if None.
+        layout: the scene's layout; any if None. A third of all single things are at the centre.
+        coloured: if true, all things that can have a colour other than their own have one; if
+            False, no thing has one; if None, some have one at times.
         sized: whether a single thing is tiny or huge; at times if None.
     """
     _, grounds, places = vocabulary()

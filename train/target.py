@@ -3,14 +3,16 @@
     python -m train.target --minutes 85
 
 The loss is the cross-entropy over the 400 image tokens. Tokens of things count three times,
-because most of a textured ground is unpredictable noise. The weight depends only on caption and
-position, so the optimum at each is still the true distribution. For the same reason all tokens
-count alike where the caption is dropped (one scene in ten, for guidance).
+because most of a textured ground is unpredictable noise. The weight of a token depends only on
+caption and position, so the optimum at each position is still the true distribution. For the
+same reason all tokens count alike in scenes whose caption is dropped (one in ten, for
+guidance).
 
-A longer `--minutes` continues from the checkpoint. Without one, `--warm` starts from the saved
-weights at half of the rates: at the full ones the loss climbs back at once (docs/log.md). It
-draws hard things more often. Saved weights of another canvas or of other names are first
-adapted (train/warm.py), and so is the captions' tokenizer.
+A longer `--minutes` continues from the checkpoint. If there is no checkpoint, `--warm` starts
+from the saved weights, on a CPU at half of the learning rates: at the full rates the loss
+climbs back at once (docs/log.md). With `--warm`, hard things are drawn more often. Saved
+weights of another canvas or of other names are first adapted (train/warm.py), and so is the
+captions' tokenizer.
 """
 
 from __future__ import annotations
@@ -41,13 +43,13 @@ BATCH, DROPOUT, THING_WEIGHT = 16, 0.1, 3.0
 
 
 class Drawn(NamedTuple):
-    """Scenes before the tokenizer.
+    """A batch of scenes whose pictures are not encoded yet.
 
     Attributes:
-        captions: [B, CAPTION].
+        captions: the captions' token ids [B, CAPTION].
         pictures: uint8 [B, 160, 160, 3].
-        things: the tokens in things' squares, bool [B, 400].
-        dropped: the dropped captions, bool [B].
+        things: whether each token is in a thing's square, bool [B, 400].
+        dropped: whether each caption is dropped, bool [B].
     """
 
     captions: Tensor
@@ -59,7 +61,7 @@ class Drawn(NamedTuple):
     def of(
         cls, tokenizer: Tokenizer, texts: list[str], scenes: list[tuple[Scene, np.ndarray]]
     ) -> Drawn:
-        """Make it of scenes and their captions `texts`, "" for dropped ones."""
+        """Return the batch of these scenes and their captions `texts`, "" for dropped captions."""
         return cls(
             torch.tensor([encoding.ids for encoding in tokenizer.encode_batch(texts)]),
             stacked([pixels for _, pixels in scenes]),
@@ -78,7 +80,7 @@ class Examples(NamedTuple):
 
 
 def boxes(what: Scene) -> Tensor:
-    """Return the tokens in each thing's square, in raster order: bool [things, 400]."""
+    """Return whether each token, in raster order, is in each thing's square: bool [things, 400]."""
     inside = torch.zeros(len(what.things), GRID, GRID, dtype=torch.bool)
     for square, (top, left) in zip(inside, what.squares, strict=True):
         square[top : top + what.side, left : left + what.side] = True
@@ -92,7 +94,7 @@ def load_target(folder: Path) -> EmbeddedTarget:
 
 @torch.no_grad()
 def encoded(vq: EmbeddedVQ, drawn: Drawn) -> Examples:
-    """Encode scenes by the tokenizer, on the device."""
+    """Return scenes with their pictures encoded by the tokenizer, on the device."""
     with autocast():
         codes = vq.encode(to_pixels(drawn.pictures)).flatten(1)
     captions, things, dropped = (
@@ -102,7 +104,10 @@ def encoded(vq: EmbeddedVQ, drawn: Drawn) -> Examples:
 
 
 def batch(tokenizer: Tokenizer, seed: int, shares: np.ndarray | None, step: int) -> Drawn:
-    """Return training batch `step` of stream `seed`; things are drawn by `shares`, or alike."""
+    """Return training batch `step` of stream `seed`.
+
+    Things are drawn by `shares`, or uniformly if None.
+    """
     count = BATCH * LARGER
     scenes = [scene(seed, i, shares=shares) for i in range(step * count, (step + 1) * count)]
     rng = np.random.default_rng((seed, step, 2))
@@ -120,7 +125,7 @@ def held_batch(tokenizer: Tokenizer, seed: int, step: int, **wanted: Unpack[Want
 
 
 def inputs(target: EmbeddedTarget, some: Examples) -> Tensor:
-    """Return inputs [B, CAPTION + 400, D] of all slots but the last, which predicts nothing."""
+    """Return the inputs [B, CAPTION + 400, D] of all slots but the last, which predicts nothing."""
     positions = torch.arange(some.codes.shape[1] - 1, device=some.codes.device)
     return torch.cat(
         [target.embed_caption(some.captions), target.embed_codes(some.codes[:, :-1], positions)], 1
@@ -150,7 +155,7 @@ def held_out_nats(
     seed: int = 1,
     **wanted: Unpack[Wanted],
 ) -> tuple[list[float], list[float]]:
-    """Return each batch's mean nats per token, in things' squares and outside them.
+    """Return each batch's mean nats per token, inside things' squares and outside.
 
     The scenes were never trained on.
     """
@@ -167,10 +172,10 @@ def held_out_nats(
 def shares_by_nats(target: EmbeddedTarget, vq: EmbeddedVQ, tokenizer: Tokenizer) -> np.ndarray:
     """Return the shares [things] in which things are drawn for training: hard ones more often.
 
-    They are proportional to the nats of each thing, four to a scene, on two plain grounds:
-    others' noise shows through thin glyphs. They are limited to half and three times their
-    mean. They change no distribution that is learnt if the caption gives the thing's whole
-    name.
+    A thing's share is proportional to its nats per token, limited to half and three times the
+    mean. The nats are measured in two scenes of four things each, on plain grounds, because the
+    noise of other grounds shows through thin glyphs. The shares change no distribution that is
+    learnt if the caption gives the thing's whole name.
     """
     names, plain = vocabulary()[0], list(RGB)
     nats: dict[str, list[float]] = {name: [] for name in names}
@@ -199,8 +204,8 @@ def shares_by_nats(target: EmbeddedTarget, vq: EmbeddedVQ, tokenizer: Tokenizer)
 def optimizers(target: EmbeddedTarget, share: float = 1.0) -> list[torch.optim.Optimizer]:
     """Return Muon for the layers' matrices, and AdamW for embeddings, head and norms.
 
-    `share` multiplies their peak rates. Caption and slot embeddings have a higher rate: each of
-    their rows is seen in few scenes, or is needed by all rows at once.
+    `share` multiplies the peak learning rates. Caption and slot embeddings have a higher rate:
+    each row of these tables is seen in few scenes, or is needed by all rows at once.
     """
     matrices = [p for p in target.model.layers.parameters() if p.ndim == 2]
     tables = [target.captions.weight, target.slots.weight]
@@ -217,9 +222,10 @@ def optimizers(target: EmbeddedTarget, share: float = 1.0) -> list[torch.optim.O
 
 @torch.no_grad()
 def place_slots(target: EmbeddedTarget) -> None:
-    """Initialise each image slot's embedding as a row's plus a column's of the predicted token.
+    """Initialise each image slot's embedding as the sum of a row's and a column's embedding.
 
-    What is learnt at one place then generalises to the others from the first step.
+    The row and the column are those of the token that the slot predicts. What is learnt at one
+    place then generalises to other places from the first step.
     """
     first = target.config.caption_slots
     axes = torch.randn(2, GRID, target.config.hidden_size, device=target.slots.weight.device) * 0.05

@@ -4,16 +4,16 @@
     python -m train.tokenizer --decoder --minutes 60 --fall 15
 
 `--warm` begins from the saved weights. Half of the scenes have four things: the more things a
-scene shows, the more of them are learnt. With saved weights, things are drawn in proportion to
-their errors.
+scene shows, the more of them are learnt. When training starts from saved weights, things are
+drawn in proportion to their errors.
 
-Loss: L1, L1 of the horizontal and vertical differences, and the mean over scenes of log squared
-error, plus commitment. The log is as in PSNR: an error on a plain ground weighs more than one
-in a texture, as it does to the eye. The codebook is an exponential moving average of the
-features assigned to each code. Until the learning rate falls, unused codes are revived from the
-features with the largest errors.
+The loss is the sum of L1, L1 of the horizontal and vertical differences, the mean over scenes
+of log squared error, and commitment. As in PSNR, the log makes an error on a plain ground weigh
+more than an error in a texture, as it does to the eye. Each code is an exponential moving
+average of the features assigned to it. Until the learning rate falls, unused codes are revived
+from features with large errors.
 
-`--decoder` trains the decoder alone, with encoder and codebook frozen: every token keeps its
+`--decoder` trains the decoder alone, with encoder and codebook frozen. Every token keeps its
 meaning, so a target can be trained at the same time. A saved decoder that is narrower or
 shallower than `VQConfig` grows first.
 """
@@ -44,18 +44,15 @@ def stacked(pictures: list[np.ndarray]) -> Tensor:
 
 
 def to_pixels(pictures: Tensor) -> Tensor:
-    """Turn pictures uint8 [B, SIZE, SIZE, 3] into pixels [B, 3, SIZE, SIZE] in -1..1.
-
-    They are on the device.
-    """
+    """Turn pictures uint8 [B, SIZE, SIZE, 3] into pixels [B, 3, SIZE, SIZE] in -1..1 on DEVICE."""
     pixels = pictures.to(DEVICE, non_blocking=True).permute(0, 3, 1, 2).float()
     return (pixels / 127.5 - 1).contiguous(memory_format=torch.channels_last)
 
 
 def batch(seed: int, shares: np.ndarray | None, step: int) -> Tensor:
-    """Return pictures uint8 [B, SIZE, SIZE, 3] of training scenes step * B and following.
+    """Return training batch `step`: pictures uint8 [B, SIZE, SIZE, 3] of scenes from step * B on.
 
-    Every other one has four things. Things are drawn by their `shares`, or alike if None.
+    Every other scene has four things. Things are drawn by `shares`, or uniformly if None.
     """
     count, layouts = BATCH * LARGER, (Layout.FOUR, None)
     indices = range(step * count, (step + 1) * count)
@@ -68,7 +65,7 @@ def differences(x: Tensor) -> tuple[Tensor, Tensor]:
 
 @torch.no_grad()
 def psnr(vq: EmbeddedVQ, shown: list[tuple[Scene, np.ndarray]]) -> list[tuple[str, float]]:
-    """Return the name and PSNR in dB of each thing's square in scenes."""
+    """Return each thing's name and its square's PSNR in dB, for the things of all `shown` scenes."""
     values = []
     for first in range(0, len(shown), BATCH):
         some = shown[first : first + BATCH]
@@ -86,8 +83,8 @@ def psnr(vq: EmbeddedVQ, shown: list[tuple[Scene, np.ndarray]]) -> list[tuple[st
 def shares_by_error(vq: EmbeddedVQ) -> np.ndarray:
     """Return the shares [things] in which things are drawn for training.
 
-    They are proportional to each thing's root mean square error on grey, limited to half and
-    three times their mean.
+    A thing's share is proportional to its root mean square error on grey, limited to half and
+    three times the mean.
     """
     names = vocabulary()[0]
     fours = [tuple(np.take(names, range(i, i + 4), mode="wrap")) for i in range(0, len(names), 4)]
@@ -110,10 +107,10 @@ def load_vq(folder: Path) -> EmbeddedVQ:
 
 @torch.no_grad()
 def grown(saved: EmbeddedVQ) -> EmbeddedVQ:
-    """Return a tokenizer of `VQConfig`'s sizes that decodes like the saved one, which is no larger.
+    """Return a tokenizer of `VQConfig`'s sizes that decodes like the saved one.
 
-    New channels and blocks give zeros at first (Net2Net, arXiv:1511.05641); new codes copy the
-    old ones in order.
+    The saved tokenizer must be no larger. New channels and blocks give zeros at first (Net2Net,
+    arXiv:1511.05641); new codes are copies of the old codes, in order.
     """
     vq = EmbeddedVQ(VQConfig()).to(DEVICE)
     vq.encoder = saved.encoder
@@ -136,8 +133,8 @@ def grown(saved: EmbeddedVQ) -> EmbeddedVQ:
 def update_codebook(vq: EmbeddedVQ, features: Tensor, chosen: Tensor, *, revive: bool) -> None:
     """Move each code towards the mean of the features [N, D] assigned to it by `chosen` [N].
 
-    With `revive`, codes unused for REVIVE_EVERY steps move to features, which are drawn with
-    probability proportional to their squared error.
+    With `revive`, each code unused for REVIVE_EVERY steps moves to one of the features, drawn
+    with probability proportional to its squared error.
     """
     counts = torch.bincount(chosen, minlength=len(vq.codebook)).float()
     sums = torch.zeros_like(vq.codebook).index_add_(0, chosen, features)

@@ -1,8 +1,8 @@
 """Adapts saved weights to another canvas or other names, for the stages' `--warm`.
 
-Each slot's embedding belongs to the image token that the slot predicts, so the table is
-interpolated like a picture of the canvas. Embeddings of caption tokens are carried over by the
-tokens' texts.
+Each slot's embedding belongs to the image token that the slot predicts, so the table of slots
+is interpolated like a picture of the canvas. A caption token keeps its embedding if the new
+tokenizer has a token of the same text.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from train.captions import PAD, build, knows_names
 
 
 def save_half(network: PreTrainedModel, folder: Path) -> None:
-    """Write float16 safetensors, each under 10 MB."""
+    """Save a network in `folder` as float16 safetensors files, each under 10 MB."""
     network.save_pretrained(
         folder,
         state_dict={k: v.half() for k, v in network.state_dict().items()},
@@ -32,9 +32,10 @@ def save_half(network: PreTrainedModel, folder: Path) -> None:
 
 
 def resized(table: Tensor, side: int) -> Tensor:
-    """Interpolate rows [n * n, D] of a canvas's tokens for a canvas of side x side.
+    """Interpolate a canvas's table [n * n, D], one row a token, for a canvas of side x side.
 
-    They are in raster order. It is bilinear, and corner tokens keep theirs.
+    The rows are in raster order. The interpolation is bilinear, and corner tokens keep their
+    rows.
     """
     old = int(len(table) ** 0.5)
     if old == side:
@@ -56,8 +57,9 @@ def resized_slots(slots: Tensor, caption_slots: int, side: int) -> Tensor:
 def carried(embeddings: Tensor, old: Tokenizer, new: Tokenizer) -> Tensor:
     """Carry caption embeddings [old vocabulary, D] over to the vocabulary of `new`.
 
-    A token that `old` has keeps its own. Another gets the mean of its words that `old` has as
-    one token, or else noise of their spread.
+    A token that `old` has too keeps its embedding. Any other token gets the mean embedding of
+    those of its words that are one token in `old`. If there is no such word, the token gets
+    noise with the standard deviation of the embeddings.
     """
     shape = new.get_vocab_size(), embeddings.shape[1]
     noise = torch.randn(shape, generator=torch.Generator().manual_seed(0))
@@ -76,9 +78,10 @@ def carried(embeddings: Tensor, old: Tokenizer, new: Tokenizer) -> Tensor:
 def adapted(
     saved: EmbeddedTarget, old: Tokenizer, new: Tokenizer, side: int = SIDE, codes: int = CODES
 ) -> EmbeddedTarget:
-    """Return a target, or an infilling one, for another tokenizer, canvas and number of codes.
+    """Return a saved target, with or without infilling, for another tokenizer and canvas.
 
-    The canvas is side x side; new codes begin as copies of the old ones in order.
+    The new canvas is side x side with `codes` codes; new codes begin as copies of the old
+    codes, in order.
     """
     config = LlamaConfig.from_dict(
         saved.config.to_dict()
@@ -97,9 +100,10 @@ def adapted(
 
 
 def adapt(weights: Path) -> None:
-    """Adapt the saved target, infilling weights and captions' tokenizer to the current form.
+    """Adapt the saved target, infilling weights and captions' tokenizer to the current names.
 
-    That is, to today's names and canvas. Nothing changes if they fit already.
+    They are also adapted to the current canvas and number of codes. Nothing changes if they fit
+    already.
     """
     file = weights / "captions/tokenizer.json"
     old = Tokenizer.from_file(str(file))
