@@ -1,20 +1,21 @@
 """The page and its settings.
 
-A folder imports only those named before it: `workers`, `models`, `races`, `api`, `page`.
+Each of these folders imports only the folders named before it: `workers`, `models`, `races`,
+`api`, `page`.
 """
 
 import os
 import tempfile
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
-# The proxies whose X-Forwarded-For the server believes: the last address in it that is none of
-# theirs is the visitor's. A Space's have private addresses, and append to what a visitor may have
-# forged.
+# The proxies whose X-Forwarded-For header the server believes: the visitor's address is the last
+# one in it that is not a proxy's. A Space's proxies have private addresses, and append to a header
+# that a visitor may have forged.
 if "SPACE_ID" in os.environ:
     private = "127.0.0.1,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,100.64.0.0/10,fc00::/7"
     os.environ.setdefault("FORWARDED_ALLOW_IPS", private)
 
-# gradio reads it when it is imported, and ends in a traceback where it is no number
+# gradio reads the port when imported, and ends in a traceback if it is not a number
 _port = os.environ.get("GRADIO_SERVER_PORT", "7860")
 if not (_port.isdecimal() and int(_port) < 2**16):
     raise SystemExit(
@@ -22,7 +23,7 @@ if not (_port.isdecimal() and int(_port) < 2**16):
         " to 65535."
     )
 
-# So is the temporary folder, without which it ends in a traceback, too.
+# gradio also ends in a traceback if there is no temporary folder.
 try:
     tempfile.gettempdir()
 except FileNotFoundError:

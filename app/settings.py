@@ -122,7 +122,7 @@ HostNames = Annotated[tuple[HostName, ...], NoDecode, BeforeValidator(_split)]
 class AppSettings(BaseSettings):
     """Every setting with its default and its description.
 
-    A test compares them with docs/hosting.md.
+    A test compares the settings with docs/hosting.md.
     """
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True)
@@ -229,8 +229,9 @@ class AppSettings(BaseSettings):
 def read(environment: Mapping[str, str] = os.environ) -> AppSettings:
     """Read the settings from environment variables.
 
-    Raises SystemExit, with a line for each variable that is unknown or has an invalid value. What
-    Kubernetes sets for a Service whose name begins as a setting's does is ignored.
+    Raises SystemExit, with a line for each variable that is unknown or has an invalid value.
+    Variables that Kubernetes sets for a Service are ignored, although the Service's name makes
+    them begin like settings.
     """
     known = [field.upper() for field in AppSettings.model_fields]
     errors, services = [], []

@@ -214,7 +214,7 @@ def _watch(name: str, where: str) -> None:
 
 
 def _plain(message: str) -> str:
-    """Return what Ray's message means here; a message that SLOW does not have is returned as it is."""
+    """Return what Ray's message means here, or the message itself if SLOW does not have it."""
     return next((words for part, words in SLOW.items() if part in message), message)
 
 

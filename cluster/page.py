@@ -56,10 +56,10 @@ log = logging.getLogger(__name__)
 
 
 class ClusterPool(ModelPool):
-    """The racers' models, which are the same on all racers. It runs races on the racers.
+    """A pool of the racers' models, which runs races on the racers. All racers have the same models.
 
     At most `racers` races run at a time. With `apart` only one race runs at a time; if there
-    are enough racers, each lane runs on its own racer.
+    are enough racers, each of its lanes runs on its own racer.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class ClusterPool(ModelPool):
         self._waiting.set(races)
 
     def run(self, request: RaceRequest) -> WorkerEvents:
-        """Yield the race's events. If the caller closes the stream, the race ends after its current step."""
+        """Yield the race's events. If this generator is closed, the race ends after its step."""
         end = "stopped"
         try:
             for event in self._events(request):

@@ -59,16 +59,16 @@ class Racer:
         )
 
     def check_health(self) -> None:
-        """Raise if the device was lost. Ray calls this method, and replaces a replica if it raises."""
+        """Raise if the device was lost. Ray calls this, and replaces a replica that raises."""
         if self._lost:
             raise RuntimeError("the device was lost")
 
     async def models(self) -> dict[ModelCard, Availability]:
-        """Return the availability of each model on this replica, the page's own first. Loads nothing."""
+        """Return the availability of each model here, the page's own first. Loads nothing."""
         return {card: self._pool.availability(card.name) for card in self._pool.cards}
 
     async def race(self, request: RaceRequest) -> AsyncGenerator[Event, None]:
-        """Yield the race's events. If the stream is closed or cancelled, the race ends after its step."""
+        """Yield the race's events. If the stream is closed or cancelled, the race ends after a step."""
         if serve.get_multiplexed_model_id():
             await self._warm(request.model)
         loop, thread = asyncio.get_running_loop(), self._thread(request.model)
@@ -80,7 +80,7 @@ class Racer:
             await asyncio.shield(loop.run_in_executor(thread, events.close))
 
     def _thread(self, name: str) -> ThreadPoolExecutor:
-        """Return the thread in which the model was warmed up. Its races are also closed in that thread."""
+        """Return the thread in which the model was warmed up; its races are closed there too."""
         own = name == self._pool.own.name
         return device_thread(torch.device("cpu") if own else self._device)
 
@@ -113,7 +113,7 @@ class Racer:
             yield WorkerFailure(failure, message)
 
     def _record(self, stream: RaceStream) -> Generator[Recording, None, None]:
-        """Yield the recording of a finished race. If recording fails, yield nothing: the race counts."""
+        """Yield a finished race's recording, or nothing if recording fails: the race counts."""
         try:
             self._count(stream.trace())
             recording = Recording(stream.recording().dumps())

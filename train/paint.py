@@ -54,7 +54,7 @@ def coloured() -> tuple[str, ...]:
 
 @functools.cache
 def takes(name: str, colour: str) -> bool:
-    """Return whether a thing can have this colour, and no other thing is named so in this colour."""
+    """Return whether a thing can have this colour, and no other thing has that colour and name."""
     return name in coloured() and recoloured(name, colour, names()) == (name, colour)
 
 

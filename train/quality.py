@@ -87,7 +87,7 @@ def judge_of(world: dict[str, list[str]]) -> Judge | None:
 
 
 def draw(model: ImageModel, lane: str, prompt: str, seed: int) -> tuple[np.ndarray, int, float]:
-    """Return a lane's picture: its tokens [length] in the model's order, its passes, its mean shift.
+    """Return a lane's picture: tokens [length] in the model's order, its passes and mean shift.
 
     A decoder that can only fill in parts fills in the whole picture, in spread order.
     """

@@ -1,8 +1,8 @@
-"""The race for programs: plain values in, the table of results out (`api_result`).
+"""The race for programs: it takes plain values and returns the table of results (`api_result`).
 
-`gradio_client` calls it by `api_name="/race"`, an MCP client as the tool `race`, which answers in
-JSON. It is a race like the page's own, in the same queue and under the same checks and limits.
-`fill_in` is a race of an infilling, where a model of the page fills in.
+`gradio_client` calls it by `api_name="/race"`; an MCP client calls it as the tool `race`, which
+answers in JSON. Such a race has the same queue, checks and limits as the page's own. `fill_in`
+is a race that fills in a part of a picture. The page has it if one of its models can fill in.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ RACE_QUEUE: dict[str, Any] = {"concurrency_limit": None}
 
 
 def calls_at_once(pool: ModelPool) -> int:
-    """Return the number of threads for programs' races, each of which holds one.
+    """Return the number of threads for programs' races, one thread for each race.
 
-    They are for the races on all devices, those that FairQueue lets wait, and some that it rejects
-    in words.
+    There are threads for the running races of all devices, for the races that FairQueue lets
+    wait, and for some races that it rejects with a message.
     """
     return sum(pool.at_once.values()) + SETTINGS.queue_size + 8
 
 
 @dataclass(frozen=True)
 class Sampled:
-    """The sampling that a call asks for; None is the model's own value."""
+    """The sampling that a call asks for; None stands for the model's own value."""
 
     guidance: float | None
     guided_tokens: int | None
@@ -47,13 +47,13 @@ class Sampled:
 
 
 class Api:
-    """The API over `races`."""
+    """The calls for programs, over the page's `races`."""
 
     def __init__(self, races: Races) -> None:
         self._races = races
 
     def calls(self) -> dict[str, Callable[..., Iterator[dict]]]:
-        """Return the calls by name; `fill_in` only where a model of the page fills in."""
+        """Return the calls by name, `fill_in` only if a model of the page can fill in."""
         calls = {"race": self.race}
         return calls | {"fill_in": self.fill_in} if self._races.pool.fillable() else calls
 
@@ -169,7 +169,7 @@ class Api:
             yield with_recording(result, live.recording, pictures, trace)
 
     def _sampling(self, model: Any, sampling: Sampled) -> dict[str, Any]:
-        """Return sampling values by their fields' names: the call's, else the model's own."""
+        """Return the sampling values by the form's field names: the call's, else the model's own."""
         card = self._races.pool.find(model) or self._races.default
         fields = {each.name: field for field, each in SAMPLING_KNOBS.items()}
         sent = {name: value for name, value in vars(sampling).items() if value is not None}

@@ -82,7 +82,7 @@ class RaceResult(BaseModel):
 
 
 def results_table(board: Snapshot) -> dict[str, Any]:
-    """Return a RaceResult of a snapshot; places and speed-ups are None until they are known."""
+    """Return a snapshot as a RaceResult; places and speed-ups are None until they are known."""
     snapshot = board.wire()
     rows = [
         {name: lane[field] for name, field in _SHOWN.items()}
@@ -101,7 +101,7 @@ def results_table(board: Snapshot) -> dict[str, Any]:
 def with_recording(
     result: dict[str, Any], recording: RecordedRace, pictures: bool, trace: bool
 ) -> dict[str, Any]:
-    """Return a RaceResult with what is known once the race is over."""
+    """Return `result` with the codes, pictures and trace that are known once the race is over."""
     drawn = recording.pictures.lanes if pictures and recording.pictures else ()
     lanes = [
         lane | {"codes": recording.trace.tokens(i).tolist()}

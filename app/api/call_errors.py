@@ -1,4 +1,4 @@
-"""Messages about calls that are wrong. No message repeats a value."""
+"""Messages about wrong calls. No message repeats a value that was sent."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ WRONG_VALUE = "A value does not have the type that this call takes."
 
 
 def complete(call: BlockFunction, values: list[Any]) -> list[Any]:
-    """Return the values of a call, with the defaults of those that it leaves out.
+    """Return a call's values, with defaults for the values that it leaves out.
 
-    Raises gr.Error where values without a default are missing, or where a public call gets too
-    many.
+    Raises gr.Error if a value without a default is missing, or if a public call has too many
+    values.
     """
     if call.api_visibility != "public":
         if len(values) < len(call.inputs):
@@ -38,7 +38,7 @@ def complete(call: BlockFunction, values: list[Any]) -> list[Any]:
 
 
 def _fields(call: BlockFunction) -> list[tuple[str, bool, Any, Any]]:
-    """Return name, whether there is a default, the default, and the type of each value."""
+    """Return each value's name, whether it has a default, the default, and the type."""
     return get_function_params(call.fn)  # type: ignore[arg-type]
 
 
@@ -48,9 +48,9 @@ def _takes(call: BlockFunction) -> str:
 
 
 class UnknownCall(Route):
-    """Answers requests for the end of a call that does not exist.
+    """A route that answers 404 to requests for the result of a call that does not exist.
 
-    Gradio would begin an answer and break it off. `path` has the call's `event_id`.
+    Gradio itself would begin an answer and break it off. `path` contains the call's `event_id`.
     """
 
     def __init__(self, path: str, blocks: gr.Blocks) -> None:
@@ -82,7 +82,7 @@ class CallErrors:
         return {**of_call, RequestValidationError: _reject_body}
 
     async def _reject_call(self, request: Request, error: Exception) -> JSONResponse:
-        """Answer the exceptions that Gradio raises when it looks a call up or sorts its fields."""
+        """Answer for an exception that Gradio raised when looking a call up or sorting its fields."""
         name = request.path_params.get("api_name")
         if name is None:
             raise error

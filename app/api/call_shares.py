@@ -23,10 +23,11 @@ Pushed = tuple[bool, Any, Any]
 
 
 class CallShares:
-    """`push` replaces the queue's own.
+    """Shares gradio's `queue` of calls between addresses.
 
-    Addresses take turns for a function, and none gets all places. When an address calls again,
-    answers that it has not read for UNREAD_SECONDS are forgotten.
+    `push` replaces the queue's own `push`. Addresses take turns at a function, and no address
+    gets all places. When an address calls again, its answers that have been unread for
+    UNREAD_SECONDS are forgotten.
     """
 
     def __init__(self, queue: Queue) -> None:
@@ -76,7 +77,7 @@ class CallShares:
 
 
 def _take_turn(event: Event, waiting: list[Event]) -> None:
-    """Move the last waiting call before the first one whose address has had more turns.
+    """Move the last waiting call to before the first call whose address is a round ahead.
 
     Each address then has one turn in every round.
     """

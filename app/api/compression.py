@@ -12,10 +12,11 @@ LEVEL = 5  # 9 takes twice as long for 2% less
 
 
 class Compression(GZipMiddleware):
-    """Compress answers for clients that take gzip.
+    """Middleware that compresses answers for clients that take gzip.
 
-    Starlette, and the stream of a race, look for the word "gzip" in the request: so they would
-    compress for `gzip;q=0` and for `x-gzipped`. What reaches them is "gzip" or "identity".
+    Starlette and the stream of a race only look for the word "gzip" in the request. So they
+    would also compress for `gzip;q=0` and for `x-gzipped`. This middleware replaces the
+    request's header by "gzip" or "identity".
     """
 
     def __init__(self, app: Any) -> None:

@@ -1,8 +1,8 @@
-"""Prompts from the hall.
+"""Prompts that the audience in a hall proposes from phones.
 
-A stage opens a hall and shows its code. A phone that has the link proposes one prompt at a time,
-and the speaker picks. The hall is closed until the speaker opens it, and ends with the stage.
-Prompts are kept in memory alone, and nobody but the stage reads them.
+A stage opens a hall and shows the hall's code. A phone that has the link proposes one prompt at
+a time, and the speaker picks one of the prompts. The hall is closed until the speaker opens it,
+and ends with the stage. Prompts are kept only in memory, and only the stage reads them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _one_line(text: str) -> str:
 
 
 class Proposal(BaseModel):
-    """A phone's prompt; it replaces the one that the phone proposed before."""
+    """A prompt that a phone proposes; it replaces the phone's earlier prompt."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
@@ -55,7 +55,7 @@ class Taken(BaseModel):
 
 @dataclass
 class Hall:
-    """The waiting prompts, by the phones that proposed them: the number and the text of each."""
+    """The waiting prompts: the number and the text of each, by the phone that proposed it."""
 
     code: str
     prompts: dict[str, tuple[int, str]] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""The calls for programs as tools of the Model Context Protocol, by the package `mcp`."""
+"""The calls for programs as tools of the Model Context Protocol, served by the package `mcp`."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ log = logging.getLogger(__name__)
 class McpServer:
     """An ASGI app that answers each request by itself, without sessions.
 
-    `calls` are the tools by name. Each is a generator of results, of which the last one counts; it
-    is closed when the client hangs up. At most `threads` of them run at a time. The app can be
-    served once.
+    `calls` has the tools by name. A tool is a generator of results, whose last result counts.
+    The generator is closed when the client hangs up. At most `threads` tools run at a time. The
+    app can be served only once.
     """
 
     def __init__(self, calls: Mapping[str, Call], threads: int) -> None:
@@ -61,9 +61,10 @@ class McpServer:
         await self._manager.handle_request(scope, receive, send)
 
     def routes(self) -> list[Route]:
-        """Return the routes, with and without a slash at the end, and that of the schema.
+        """Return the tools' route, with and without a slash at the end, and the schema's route.
 
-        Not every client follows a redirect. The hub asks a Space for the schema.
+        The first needs both forms because not every client follows a redirect. The hub asks a
+        Space for the schema.
         """
         return [
             Route(PATH, self, methods=["POST"]),
@@ -88,7 +89,7 @@ class McpServer:
     ) -> tuple[list[TextContent], dict[str, Any]]:
         """Return a tool's result as text and as structured content.
 
-        An exception is answered as an error with its message.
+        Raises ValueError, whose message the client gets as an error.
         """
         if name not in self._calls:
             raise ValueError(f"There is no such tool; there are {', '.join(self._calls)}.")

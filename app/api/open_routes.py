@@ -1,7 +1,7 @@
-"""The part of Gradio that the page's server has: what the page, `gradio_client` and curl use.
+"""The routes of Gradio that stay open: those that the page, `gradio_client` and curl use.
 
-Gradio has other routes, which write what a visitor typed to the disk, record, edit code by prompts,
-or forward what is elsewhere. A route that a later Gradio adds is closed until it is named here.
+Gradio's other routes write what a visitor typed to the disk, record, edit code by prompts, or
+forward what is elsewhere. A route that a later Gradio adds is closed until it is named here.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ WRITTEN = (
 
 
 class OpenRoutes:
-    """ASGI middleware that answers other routes with 404.
+    """ASGI middleware that answers a request with 404 unless its route is open.
 
-    A request has to be for one of the page's `own` routes, or for one of READ and WRITTEN.
+    The open routes are the page's `own` routes, and those in READ and WRITTEN.
     """
 
     def __init__(self, app: Any, own: Sequence[Route]) -> None:

@@ -18,8 +18,9 @@ _made: dict[int, str] = {}  # by process: one that is forked from the page's, fo
 def have_own_folder() -> None:
     """Give gradio a folder that only this process's user can read, unless the host names one.
 
-    It is removed with the process. Gradio's usual folder is shared by all users: where another user
-    made it, nothing can be written there. An upload that breaks off leaves nothing in it.
+    The folder is removed when the process ends. Gradio's usual folder is shared by all users:
+    if another user made it, this process cannot write there. An upload that breaks off leaves
+    nothing in the folder.
     """
     route_utils.GradioMultiPartParser = Uploads  # type: ignore[misc]
     if not os.environ.get(NAME):
@@ -29,10 +30,10 @@ def have_own_folder() -> None:
 
 
 class Uploads(route_utils.GradioMultiPartParser):
-    """Gradio's reader of an upload, which removes its files where the upload fails.
+    """Gradio's reader of uploads, changed to remove an upload's files if the upload fails.
 
-    Gradio's own removes them only where the form itself is malformed, so that each connection that
-    ended in the middle left up to the largest trace behind.
+    Gradio's own reader removes them only if the form itself is malformed. So each connection
+    that ended in the middle left a file behind, at most as large as the largest trace.
     """
 
     async def parse(self) -> FormData:
@@ -47,7 +48,7 @@ class Uploads(route_utils.GradioMultiPartParser):
 
 
 def end_at_once(number: int, _: object) -> None:
-    """End the program at a signal, without waiting for races; remove the folder first."""
+    """Remove the folder and end the program at a signal, without waiting for races."""
     _remove()
     os._exit(128 + number)
 

@@ -1,6 +1,6 @@
 """PageBlocks: gr.Blocks whose server also has its own files, compression, limits and MCP.
 
-It has them whether it is launched or mounted into another app.
+The server has them whether the page is launched or mounted into another app.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ log = logging.getLogger(__name__)
 class PageFile:
     """A text that the page fetches.
 
-    Its path contains a hash of its contents, so a browser may keep it for ever.
+    The file's path contains a hash of the text, so a browser may keep the file for ever.
     """
 
     name: str
@@ -58,7 +58,7 @@ class PageFile:
 
     @cached_property
     def path(self) -> str:
-        """Its path on the page's server."""
+        """The file's path on the page's server."""
         return f"/files/{hashlib.sha256(self.text.encode()).hexdigest()[:16]}/{self.name}"
 
     def route(self) -> Route:
@@ -69,9 +69,10 @@ class PageFile:
 
 
 class PageBlocks(gr.Blocks):
-    """Serves `routes`, and `calls` as MCP tools, of which `at_once` run at a time.
+    """Gradio's page with `routes` of its own, and with `calls` as MCP tools.
 
-    They are served once it is launched, or mounted with `extensions`.
+    At most `at_once` tools run at a time. Routes and tools are served once the page is
+    launched, or mounted with `extensions`.
     """
 
     def __init__(
@@ -113,7 +114,10 @@ class PageBlocks(gr.Blocks):
         return launched
 
     def get_config_file(self) -> BlocksConfigDict:
-        """Return what the page is made of. A page says itself when it is left (opening.js)."""
+        """Return the page's config without gradio's heartbeat.
+
+        The page itself says when a visitor leaves it (opening.js).
+        """
         config = super().get_config_file()
         config["connect_heartbeat"] = False
         return config
@@ -145,7 +149,7 @@ class PageBlocks(gr.Blocks):
 
 
 def _end_stream(_: Request) -> Response:
-    """Answer a page that asks for the stream all the same, as it does once gr.render has drawn."""
+    """End the heartbeat at once for a page that asks for it all the same, as gr.render makes it do."""
     return Response(media_type="text/event-stream")
 
 
@@ -153,8 +157,8 @@ def _end_stream(_: Request) -> Response:
 def _without_proxies() -> Iterator[None]:
     """Bypass HTTP proxies within a `with` block.
 
-    Gradio's launch asks its own server to start the queue, by a client that obeys HTTP_PROXY. Later
-    downloads use the proxies again.
+    Gradio's launch asks its own server to start the queue, with a client that obeys HTTP_PROXY.
+    Later downloads use the proxies again.
     """
     before = os.environ.get("no_proxy")
     os.environ["no_proxy"] = "*"

@@ -1,7 +1,7 @@
-"""The routes of remotes.
+"""The routes by which phones turn a stage's chapters and propose prompts.
 
-By these a stage gets a code, hears its phones' turns and its hall's prompts, and confirms them.
-Phones get their pages, and send their presses and prompts.
+A stage gets a code, hears the turns of its phones and the prompts of its hall, and confirms the
+turns. Phones get their pages, and send presses and prompts.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ Body = TypeVar("Body", bound=BaseModel)
 
 
 class Refused(Exception):
-    """A request is answered with a sentence."""
+    """Raised to answer a request with a status and a sentence."""
 
     def __init__(self, status: int, why: str) -> None:
         self.answer = JSONResponse({"error": why}, status)
 
 
 async def _read(request: Request, kind: type[Body]) -> Body:
-    """Return the body of a request. Raises Refused."""
+    """Return a request's body as a `kind`. Raises Refused if the body is not one."""
     try:
         return kind.model_validate_json(await request.body())
     except ValidationError as error:
@@ -53,7 +53,7 @@ def remote_routes(remotes: Remotes) -> list[Route]:
     )
 
     def stage_of(request: Request) -> Stage:
-        """Return the stage whose key the address has. Raises Refused."""
+        """Return the stage whose key is in the request's address. Raises Refused without a stage."""
         if stage := remotes.of_key(request.path_params["key"]):
             return stage
         raise Refused(404, GONE)

@@ -1,12 +1,13 @@
-"""Next and back from a phone.
+"""Remotes: phones that turn a stage's chapters, next and back.
 
-A stage asks for a code and shows it. A phone that opens the link with the code turns the stage's
-chapters, and can do nothing else. Codes are kept in memory alone, with the address that asked for
-them and names that phones made up, and end with the stage.
+A stage asks for a code and shows it. A phone that opens the link with the code can turn the
+stage's chapters, and nothing else. A code ends with its stage. Codes are kept only in memory,
+with the address that asked for the code and the names that phones made up.
 
-A turn is numbered, and sent until the stage confirms it. A press is answered with 200 only then. A
-proxy may cut a connection, or answer in the server's place. The phone then sends the press again,
-and the server sends the turn again, each with its old number, so that neither counts twice.
+Each turn has a number and is sent until the stage confirms it. Only then is the phone's press
+answered with 200. If a proxy cuts a connection or answers in the server's place, the phone
+sends the press again, and the server sends the turn again. Both keep their old numbers, so that
+neither counts twice.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ TOO_OFTEN = "Too many wrong codes came from this address. Try again in a minute.
 
 
 class Press(BaseModel):
-    """A phone's press: the next chapter, the previous one, or neither, which asks for the stage.
+    """A phone's press: 1 for the next chapter, -1 for the previous one, 0 to look for the stage.
 
     The phone's `number` grows with each press.
     """
@@ -67,32 +68,33 @@ class Heard(BaseModel):
 
 @dataclass
 class Turn:
-    """A press as a stage's turn.
+    """A turn of a stage's chapters, made by a press.
 
-    `heard` becomes true once the stage confirms it, and false if it did not.
+    `heard` becomes true once the stage confirms the turn, and false if the stage does not
+    confirm it in time.
     """
 
-    number: int  # of the stage's turns
-    press: int  # the phone's number
+    number: int  # the turn's, among the stage's turns
+    press: int  # the press's, among the phone's presses
     by: int
     heard: asyncio.Future[bool] = field(default_factory=asyncio.Future)
 
 
 @dataclass
 class Stage:
-    """A stage with a code; it alone hears the turns, by its secret `key`."""
+    """A stage with a code. Only the stage has the secret `key`, by which it hears the turns."""
 
     code: str
     key: str
     address: str
     began: float
-    seen: float  # when it was there last
+    seen: float  # when the stage was there last
     listening: int = 0
-    turned: int = 0  # turns that it was asked for
-    waiting: list[Turn] = field(default_factory=list)  # to be heard, in their order
-    hall: Hall | None = None  # open for the hall's prompts
+    turned: int = 0  # turns that phones asked for
+    waiting: list[Turn] = field(default_factory=list)  # turns that it has not heard yet, in order
+    hall: Hall | None = None  # the open hall, if there is one
     phones: dict[str, Turn | None] = field(default_factory=dict)  # each with its last turn
-    news: asyncio.Event = field(default_factory=asyncio.Event)  # of the stream that has its turns
+    news: asyncio.Event = field(default_factory=asyncio.Event)  # set when its stream has something to send
 
 
 class Remotes:
@@ -101,10 +103,10 @@ class Remotes:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._stages: dict[str, Stage] = {}  # by code
-        self._wrong: dict[tuple[str, str], list[float]] = {}  # by what was asked and address, when
+        self._wrong: dict[tuple[str, str], list[float]] = {}  # times of wrong codes, by kind and address
 
     def open(self, address: str) -> Stage | None:
-        """Return a stage with a new code, or None where there are too many."""
+        """Return a stage with a new code, or None if there are too many stages."""
         self._forget()
         own = sum(stage.address == address for stage in self._stages.values())
         if len(self._stages) >= STAGES or own >= OWN_STAGES:
@@ -123,9 +125,9 @@ class Remotes:
         return next((s for s in stages if same(s.key.encode(), key.encode())), None)
 
     async def listen(self, stage: Stage) -> AsyncIterator[str]:
-        """Yield a stage's turns as server-sent events, until its code ends or it listens again.
+        """Yield a stage's turns as server-sent events, until the code ends or the stage listens anew.
 
-        A stage whose connection was cut listens again, and gets the turns that it has not
+        A stage listens anew after its connection was cut, and gets the turns that it has not
         confirmed.
         """
         stage.news.set()
@@ -155,17 +157,17 @@ class Remotes:
             stage.seen = self._clock()
 
     def heard(self, stage: Stage, number: int) -> None:
-        """Count the turns up to this one as heard."""
+        """Mark the stage's turns up to turn `number` as heard."""
         for turn in stage.waiting:
             if turn.number <= number:
                 turn.heard.set_result(True)
         stage.waiting = [turn for turn in stage.waiting if turn.number > number]
 
     async def press(self, press: Press, address: str) -> tuple[int, str]:
-        """Pass a press to its stage, and wait until it is heard.
+        """Pass a press to its stage, and wait until the stage has heard it.
 
         Returns:
-            A status of HTTP and, where it is not 200, the reason.
+            An HTTP status and, unless it is 200, the reason.
         """
         self._forget()
         stage = self._stages.get(press.code)
@@ -195,9 +197,9 @@ class Remotes:
         return (200, "") if turn.heard.result() else (504, NOT_HEARD)
 
     def open_hall(self, stage: Stage, is_open: bool) -> str:
-        """Open a stage's hall and return its code, or close it and return "".
+        """Open a stage's hall and return the hall's code, or close the hall and return "".
 
-        Closing drops its prompts.
+        Closing drops the hall's prompts.
         """
         if not is_open:
             stage.hall = None
@@ -214,10 +216,10 @@ class Remotes:
             stage.news.set()
 
     def propose(self, proposal: Proposal, address: str) -> tuple[int, str]:
-        """Pass a phone's prompt to the stage whose hall it is in.
+        """Pass a phone's prompt to the stage whose hall has the prompt's code.
 
         Returns:
-            A status of HTTP and, where it is not 200, the reason.
+            An HTTP status and, unless it is 200, the reason.
         """
         self._forget()
         if self._has_guessed("hall", address):
@@ -238,7 +240,7 @@ class Remotes:
         self._wrong.setdefault((kind, address), []).append(self._clock())
 
     def _forget(self) -> None:
-        """Drop codes that have ended, and wrong guesses of a while ago."""
+        """Drop stages whose codes have ended, and wrong guesses of more than WRONG_SECONDS ago."""
         now = self._clock()
         self._stages = {
             code: stage

@@ -50,11 +50,12 @@ class _RejectedError(Exception):
 
 
 class RequestGuard:
-    """Rejects bad bodies and adds HEADERS.
+    """ASGI middleware that rejects bad request bodies and adds HEADERS to answers.
 
-    It rejects bodies that are too large, whether or not they declare their length, that do not
-    arrive completely, and too many at once from one address. An exception that nothing else caught
-    is logged without its message, which may contain what a visitor typed.
+    A body is rejected if it is too large, whether or not it declares its length, or if it does
+    not arrive completely. Bodies are also rejected if too many arrive at once from one address.
+    An exception that nothing else caught is logged without its message, which may contain what
+    a visitor typed.
     """
 
     def __init__(self, app: Any) -> None:
@@ -138,16 +139,15 @@ class RequestGuard:
 
 
 def words_of(error: BaseException) -> str:
-    """Return what a visitor is told of an exception that nothing else caught."""
+    """Return the message for a visitor about an exception that nothing else caught."""
     no_room = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
     return NO_ROOM if isinstance(error, OSError) and error.errno in no_room else FAILED
 
 
 def without_message(error: BaseException) -> str:
-    """Return an exception for the log, without its message.
+    """Return an exception as text for the log, without its message.
 
-    It has the exception's class, for an OSError the system's words for what went wrong, and where
-    it was raised.
+    The text has the exception's class, the system's words for an OSError, and the traceback.
     """
     what = type(error).__name__
     if isinstance(error, OSError) and error.errno is not None:

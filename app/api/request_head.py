@@ -1,6 +1,6 @@
-"""Closes connections that never say what they want.
+"""Closes connections that do not send a complete request head in time.
 
-uvicorn waits for the rest of a request's head without end, and has no setting for it.
+uvicorn waits for the rest of a request's head without end, and has no setting for a limit.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ HEAD_SECONDS = 30.0
 
 
 def with_deadline(protocol: Any) -> Any:
-    """Return a class of uvicorn's HTTP protocols with a deadline for a request's head.
+    """Return a subclass of one of uvicorn's HTTP protocols, with a deadline for a request's head.
 
-    It closes a connection without a complete head HEAD_SECONDS after it was made, or after a head
-    began.
+    A connection is closed if its head is not complete HEAD_SECONDS after the connection was
+    made, or after the head began.
     """
 
     class TimedProtocol(protocol):

@@ -1,8 +1,8 @@
-"""ASGI middleware that answers this page's own pages and programs, and no other site's.
+"""ASGI middleware that answers this site's own pages and programs, and no other site's pages.
 
-A page that a visitor opens elsewhere can send requests to this server from the visitor's browser.
-It can do so across sites or, where its name suddenly leads to this machine (DNS rebinding), as if
-they were its own. The first kind of request names its site in Origin, the second in Host.
+A page of another site can make a visitor's browser send requests to this server. Such a request
+may go from site to site; then it names the other site in Origin. Or the other site's name
+suddenly leads to this machine (DNS rebinding); then the request names that site in Host.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ OTHER_SITE = f"This page does not answer to another site's page.{NAMED}"
 def names_of(environment: Mapping[str, str] = os.environ) -> frozenset[str]:
     """Return the names under which the page is served, and the sites whose pages may call it.
 
-    They are the machine's own, and those of a Space and of the setting, which a proxy passes on.
+    They are the machine's own names, and the names that a proxy passes on: a Space's and those
+    of the setting `hosts`.
     """
     names = [*LOOPBACK, socket.gethostname(), environment.get("GRADIO_SERVER_NAME", "")]
     if "SPACE_ID" in environment:  # with a domain of its own it has several
@@ -44,8 +45,8 @@ def frame_policy(
 ) -> str:
     """Return the part of Content Security Policy that says who may show the page in a frame.
 
-    These are its own site, a Space's hub, and the sites of the setting. It is empty where any page
-    may.
+    The page's own site may, a Space's hub, and the sites in `frames`. The part is empty if any
+    page may.
     """
     if ANY_PAGE in frames:
         return ""
@@ -54,9 +55,10 @@ def frame_policy(
 
 
 class SiteGuard:
-    """Rejects requests under a name that is not one of `names`, and from pages of other sites.
+    """Rejects requests to a host name that is not in `names`, and requests from other sites' pages.
 
-    An address of numbers needs no name, and a request without Origin comes from no other page.
+    An IP address is always accepted as the host. A request without Origin does not come from
+    another site's page.
     """
 
     def __init__(self, app: Any, names: Collection[str]) -> None:
@@ -79,7 +81,7 @@ class SiteGuard:
 
 
 def _hostname(url: str) -> str:
-    """Return a URL's host in lower case without a port; "" without one, as in Origin "null"."""
+    """Return a URL's host in lower case without a port; "" if it has no host, as Origin "null"."""
     try:
         return (urlsplit(url).hostname or "").rstrip(".")
     except ValueError:

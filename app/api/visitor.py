@@ -15,14 +15,14 @@ def session_of(client: gr.Request) -> str:
 
 
 def address(client: gr.Request | Request) -> str:
-    """Return the visitor's address, beyond the proxies that FORWARDED_ALLOW_IPS names."""
+    """Return the visitor's address, not that of a proxy which FORWARDED_ALLOW_IPS names."""
     host = getattr(client, "client", None)
     return network_of(host.host) if host else ""
 
 
 @functools.lru_cache(4096)
 def network_of(host: str) -> str:
-    """Return an address, or for IPv6 its network of 64 bits, which belongs to one customer."""
+    """Return an address; for IPv6, the address's network of 64 bits, which is one customer's."""
     try:
         number = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:

@@ -53,9 +53,9 @@ class ModelLoader:
             return future
 
     def wait(self, seconds: float) -> ImageModel | None:
-        """Return the model, or None if it takes longer.
+        """Return the model, or None if it is not loaded within `seconds`.
 
-        Raises what its loading raised; the next call loads it again.
+        Raises what the loading raised; the next call then loads the model again.
         """
         future = self.start()
         if not futures.wait([future], seconds).done:
@@ -118,7 +118,7 @@ def load_embedded() -> ImageModel:
 def warm_up(model: ImageModel) -> ImageModel:
     """Run a few steps of every lane, and decode pictures, on the thread that will race.
 
-    The first time takes longer.
+    A model's first steps and pictures take longer than later ones.
     """
     return device_thread(model.device).submit(_warm_up, model).result()
 

@@ -1,7 +1,7 @@
 """ModelPool: the models on the page, whether each can race here, and the weights in memory.
 
-The page's own model always stays in main memory. One public model at a time is loaded and warm.
-Another one is loaded when a race needs it, after the first has been freed.
+The page's own model always stays in main memory. Only one public model at a time is loaded and
+warm. When a race needs another public model, the first is freed before the other is loaded.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Availability:
 class ModelPool:
     """The models of the page.
 
-    `loader` loads the page's own model, whose card is `own`; `load` loads the public ones.
+    `loader` loads the page's own model, whose card is `own`; `load` loads public models.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class ModelPool:
         return list(self._models)
 
     def find(self, name: Any) -> ModelCard | None:
-        """Return the card of a model by whatever a browser sent as its name, or None."""
+        """Return the card of the model of this name, which a browser may have sent, or None."""
         return next((card for card in self.cards if card.name == name), None)
 
     def card(self, name: str) -> ModelCard:
@@ -166,7 +166,7 @@ class ModelPool:
         return self.own, why
 
     def fillable(self) -> dict[str, list[int | str]]:
-        """Return the size of a picture, its number of codes and its fillable part, by model.
+        """Return, by model, a picture's rows and columns, the number of codes and the fillable part.
 
         Only models that fill in pictures here are included.
         """
@@ -177,24 +177,24 @@ class ModelPool:
         }
 
     def waiting(self, request: RaceRequest) -> Waiting:
-        """Return a race that is asked for.
+        """Return a request as a race that waits.
 
-        Its machine is known already where that is this CPU. Raises SettingError for a model that is
-        not on the page.
+        The race's machine is known already if the race will run on this CPU. Raises
+        SettingError for a model that is not on the page.
         """
         on_cpu = self.device(request.model) is Device.CPU
         machine = device_name(torch.device("cpu")) if on_cpu else ""
         return Waiting(request, self.card(request.model), machine)
 
     def run(self, request: RaceRequest) -> WorkerEvents:
-        """Run a race in another process than the page's."""
+        """Run a race in a process other than the page's."""
         return zerogpu.run_race(request)
 
     def report_waiting(self, races: int) -> None:
-        """Take the number of waiting races whenever it changes; for metrics."""
+        """Take the number of waiting races, whenever this number changes, for metrics."""
 
     def is_slow(self, name: str) -> bool:
-        """Return whether it is a public model that can race here, but takes minutes, on a CPU."""
+        """Return whether this is a public model that races here on a CPU, which takes minutes."""
         here = self.availability(name).available
         return here and name != self.own.name and self.device(name) is Device.CPU
 
@@ -209,11 +209,11 @@ class ModelPool:
         return Device.ZEROGPU if zero_gpu() else Device.GPU
 
     def wait(self, name: str, seconds: float) -> Any:
-        """Return the model, or None if it takes longer; start loading it where needed.
+        """Return the model, or None if it is not loaded within `seconds`; start loading if needed.
 
-        On ZeroGPU it is any object but None, which says that the files are here. Only the race that
-        has the device may wait for a public model. Raises what its loading raised; the next call
-        starts again.
+        On ZeroGPU, any object but None means that the model's files are here. Only the race
+        that has the device may wait for a public model. Raises what the loading raised; the
+        next call then starts loading again.
         """
         if name in self._downloaded:
             return True
@@ -235,7 +235,7 @@ class ModelPool:
         return model
 
     def start(self) -> None:
-        """Start loading the page's own model, and the one with which the page opens."""
+        """Start loading the page's own model, and the model with which the page opens."""
         self.loader.start()
         name = self.opening[0].name
         # Where a race is loading another public model already, this one is left for later.
@@ -243,7 +243,7 @@ class ModelPool:
             loader.start()
 
     def note(self, name: str) -> str:
-        """Return the progress of the loading, as the board shows it."""
+        """Return the progress of a model's loading, as the board shows it."""
         loader = self._loader(name)
         return loader.note if loader else f"Waiting for another model. {self._public.note}"
 
@@ -311,10 +311,10 @@ def check_availability(card: ModelCard, settings: AppSettings) -> Availability:
 
 
 def _needs_gpu(card: ModelCard) -> str:
-    """Return why a model cannot race on the CPU unless the settings say so, in sentences.
+    """Return, in sentences, why a model cannot race on the CPU unless the settings say so; else "".
 
-    It is "" where its weights are on this machine and this is not a Space, whose visitors share two
-    cores.
+    A model can if its weights are on this machine and this is not a Space, whose visitors share
+    two cores.
     """
     from engine.models.supply.hub import at_hand
 
@@ -333,7 +333,7 @@ def _needs_gpu(card: ModelCard) -> str:
 
 
 def _slow(card: ModelCard, dtype: torch.dtype) -> Availability:
-    """Return the availability of a model on the CPU: the time of its lanes, from a pass here."""
+    """Return a model's availability on the CPU, by the time of its lanes as a pass here predicts."""
     plain, other = (lane_seconds(card, dtype, Lane(SLOW_LANES[i])) for i in (0, -1))
     if plain > SLOW_SECONDS:
         return Availability("a picture takes hours on this machine's processor.", "too slow here")
@@ -358,5 +358,5 @@ def _missing(card: ModelCard) -> str:
 
 
 def default_pool() -> ModelPool:
-    """Return the embedded model and every public one."""
+    """Return a pool of the embedded model and every public model."""
     return ModelPool(ModelLoader(load_embedded), CARDS["embedded"], public_models())

@@ -1,6 +1,6 @@
-"""The models' knowledge of prompts: lists of names, prompts made of them, and hints.
+"""The models' knowledge of prompts: lists of names, prompts made of these names, and hints.
 
-A hint is for a prompt of which a model draws something else.
+A hint says what a model draws if that differs from the prompt.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ CLASSES = ("golden retriever", "macaw", "geyser", "lighthouse")
 
 
 def examples(card: ModelCard | None) -> tuple[str, ...]:
-    """Return prompts to try with a model; without a card, as for models that draw any text."""
+    """Return prompts to try with a model; without a card, prompts for models that draw any text."""
     return CLASSES if card and card.prompts is Prompts.CLASSES else EXAMPLES
 
 
 @functools.cache
 def vocabulary(prompts: Prompts) -> dict[str, Any]:
-    """Return the lists of names of scenes, by kind; {} for other prompts."""
+    """Return the names that scenes can have, as lists by kind; {} for other kinds of prompts."""
     if prompts is not Prompts.SCENES:
         return {}
     return json.loads((WEIGHTS / "world.json").read_text("utf-8"))
 
 
 def hint(prompt: str, prompts: Prompts) -> str:
-    """Return a note on what a model draws where the prompt says something else, or ""."""
+    """Return a note on what the model draws if that differs from the prompt, else ""."""
     if prompts is Prompts.ANY:
         return ""
     if prompts is Prompts.CLASSES:
@@ -66,7 +66,7 @@ def hint(prompt: str, prompts: Prompts) -> str:
 
 
 def typed_hint(prompt: Any, card: ModelCard | None) -> str:
-    """Return the hint for a form's prompt while somebody types; "" while it cannot race."""
+    """Return the hint for a form's prompt while somebody types; "" while the prompt cannot race."""
     if not isinstance(prompt, str) or not prompt.strip() or len(prompt) > MAX_PROMPT:
         return ""
     return hint(prompt, card.prompts) if card else ""
@@ -75,7 +75,8 @@ def typed_hint(prompt: Any, card: ModelCard | None) -> str:
 def word_groups(vocabulary: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the names that a prompt can have, under headings.
 
-    Each has its emoji, if it is a thing's, and all its names in any language in one text to search.
+    Each entry has the name, the emoji if the name is a thing's, and one text to search, with
+    the names in all languages.
     """
     names = reader_of(WEIGHTS).names
     emoji, called = {name: text for text, (_, name) in names.emoji.items()}, names.called()
@@ -100,14 +101,14 @@ def class_groups() -> list[dict[str, Any]]:
 
 
 def surprise(prompts: Prompts, random: Random) -> str:
-    """Return a prompt of names that a model of such prompts knows."""
+    """Return a random prompt, made of names that a model of such prompts knows."""
     if prompts is Prompts.CLASSES:
         return random.choice(class_names()).name
     return _scene(vocabulary(Prompts.SCENES), random)
 
 
 def _scene(vocabulary: Mapping[str, Any], random: Random) -> str:
-    """Return things of any layout on a ground, sometimes with a colour, count, place or size."""
+    """Return a random prompt: things on a ground, sometimes with a colour, count, place or size."""
     layout = random.choice(list(Layout))
     count = len(layout.squares)
     things = random.choices(vocabulary["glyphs"], k=1 if random.random() < EQUAL else count)

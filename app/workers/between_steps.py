@@ -1,6 +1,6 @@
 """Does this process's other work between the lanes' steps, so that no lane is charged for it.
 
-The other work is making films, pictures and figures, and reading uploads.
+The other work is to make films, pictures and figures, and to read uploads.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PATIENCE = 5.0  # seconds that a step and a part wait for one another: either ma
 
 
 class Work:
-    """A piece of other work. Lanes go on between two parts of it."""
+    """A piece of other work, done in parts. Lanes go on between two parts."""
 
     def __init__(self, turns: BetweenSteps) -> None:
         self._turns = turns
@@ -26,7 +26,7 @@ class Work:
 
     @property
     def seconds(self) -> float:
-        """How long it has worked so far, without waiting."""
+        """The seconds of this work so far, without waiting."""
         return self._seconds + self._part
 
     @property
@@ -46,8 +46,9 @@ class Work:
 class BetweenSteps:
     """Lets lanes step or other work run, but not both, unless either takes longer than PATIENCE.
 
-    Races on several devices may step at once. While a race is on, one piece of work is done at a
-    time, and d seconds of it are followed by d (1 / SHARE - 1) seconds without. Work is not nested.
+    Races on several devices may step at once. While a race is on, one piece of work is done at
+    a time. After d seconds of work, no work is done for d (1 / SHARE - 1) seconds. Work is not
+    nested.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -55,7 +56,7 @@ class BetweenSteps:
         self.forget()
 
     def forget(self) -> None:
-        """Start again, as in a process that was forked: nothing of its parent runs in it."""
+        """Start again, as a forked process must: no race or work of its parent runs in it."""
         lock = threading.Lock()
         self._lanes = threading.Condition(lock)  # that wait for the work to end
         self._next = threading.Condition(lock)  # the one piece of work that is next
@@ -99,7 +100,7 @@ class BetweenSteps:
             work.end()
 
     def begin(self) -> float:
-        """Wait until a part of some work is due. Returns when it began."""
+        """Wait until a part of some work is due. Returns the time at which the part begins."""
         with self._line, self._next:
             while self._races:
                 rest = self._due - self.clock()
@@ -113,7 +114,7 @@ class BetweenSteps:
             return self.clock()
 
     def end(self, began: float) -> float:
-        """End a part of some work. Returns how many seconds it took."""
+        """End a part of some work. Returns how many seconds the part took."""
         with self._lanes:
             now = self.clock()
             self._works -= 1

@@ -1,6 +1,6 @@
 """The threads on which races compute.
 
-There is one for each device. `use_threads` sets how many threads a pass uses on a CPU.
+Each device has one thread. `use_threads` sets how many threads a pass uses on a CPU.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ _CORES = min(torch.get_num_threads(), processors())
 def device_thread(device: torch.device) -> ThreadPoolExecutor:
     """Return a device's one thread.
 
-    Libraries keep handles, workspaces and plans for each thread, and set them up again in another.
+    Libraries keep handles, workspaces and plans for each thread, and would set them up again in
+    another thread.
     """
     return ThreadPoolExecutor(1, f"race-{device}")
 
@@ -30,9 +31,9 @@ def device_thread(device: torch.device) -> ThreadPoolExecutor:
 def use_threads(model: ImageModel) -> None:
     """Set how many threads the calling thread computes with; on a GPU nothing is set.
 
-    The embedded model gains from at most two, a public one from all. A thread whose core another
-    process uses holds up all the other threads of a pass, so one core is left to the page and the
-    browser where the model can do without it.
+    The embedded model gains from at most two threads, a public model from all. If another
+    process uses the core of one thread, all other threads of a pass have to wait. So one core
+    is left to the page and the browser if the model can do without it.
     """
     if model.device.type != "cpu":
         return

@@ -1,6 +1,6 @@
 """Runs a race and yields what the board shows.
 
-It runs in the page's process or in a worker: ZeroGPU's, or a racer of a cluster.
+The race runs in the page's process or in a worker: ZeroGPU's, or a racer of a cluster.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ class Idle:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A finished race as a file's text: the last event of another process that runs it."""
+    """A finished race as a file's text: the last event from another process that ran the race."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerFailure:
-    """The last event of such a process if the race failed.
+    """The last event from another process if the race failed there.
 
-    `message` is for the user; where it is empty, gpu_errors has one for the kind of failure.
+    `message` is for the user. If it is empty, gpu_errors has a message for the kind of failure.
     """
 
     failure: Failure
@@ -63,7 +63,7 @@ WorkerEvents = Generator[Snapshot | Update | Idle | Recording | WorkerFailure, N
 
 
 def duration_words(seconds: float) -> str:
-    """Return seconds rounded up: "40 seconds", "3 minutes"."""
+    """Return a duration in words, rounded up: "40 seconds", "3 minutes"."""
     if seconds <= 90:
         return f"{max(10, 10 * math.ceil(seconds / 10))} seconds"
     return f"{math.ceil(seconds / 60)} minutes"
@@ -72,7 +72,8 @@ def duration_words(seconds: float) -> str:
 def race_seconds(race: Race) -> float:
     """Return the seconds after which a race is stopped.
 
-    They are the settings', or twice the estimate for every pass of a public model's lanes on a CPU.
+    They are those of the settings or, if that is longer, twice the estimated time of all passes
+    of a public model's lanes on a CPU, at most SLOW_SECONDS.
     """
     model = race.model
     if not (isinstance(model, BodyModel) and model.card and model.slow_pixels):
@@ -82,7 +83,7 @@ def race_seconds(race: Race) -> float:
 
 
 def slow_note(model: ImageModel) -> str:
-    """Return what to know of a race on a public model on a CPU, in sentences; else ""."""
+    """Return sentences about a race on a public model on a CPU; "" for any other race."""
     if not model.slow_pixels:
         return ""
     note = "" if model.preview else COLOURS
@@ -93,13 +94,13 @@ def slow_note(model: ImageModel) -> str:
 
 
 class RaceStream:
-    """A race in progress, and what is to be kept of it."""
+    """A race in progress, and what is to be kept of the race."""
 
     def __init__(self, race: Race, note: str, seconds: float, late: str = "") -> None:
         """Prepare a race; the board says `note`.
 
-        After `seconds` the race is stopped and the board says `late`, by default that this page
-        allows no more.
+        After `seconds` the race is stopped and the board says `late`, by default that the page
+        allows no more seconds.
         """
         self.race, self.frames = race, list[Frame]()
         self._board = live_board(race)

@@ -1,7 +1,7 @@
 """The one thread that reads what visitors upload.
 
-Its memory is given back to the system: a small file may be large in memory, and glibc keeps what is
-freed, for each thread that took some.
+The thread gives memory back to the system after each upload. A small file may be large in
+memory, and glibc keeps freed memory for each thread that took some.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" el
 def read_upload(
     read: Callable[Values, Result], *values: Values.args, **named: Values.kwargs
 ) -> Result:
-    """Return what `read` returns, or raise what it raises, once earlier uploads are read."""
+    """Call `read` in the upload thread, after earlier uploads; return or raise what it does."""
     return _thread.submit(partial(_read, read, *values, **named)).result()
 
 

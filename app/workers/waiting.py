@@ -17,8 +17,8 @@ from visualize.board.snapshot import Snapshot
 class Waiting:
     """A race that was asked for and has not begun.
 
-    `note` says what it waits for. `machine` is empty where only the race will tell which one runs
-    it.
+    `note` says what the race waits for. `machine` is empty if it is not known which machine
+    will run the race.
     """
 
     request: RaceRequest
@@ -27,9 +27,10 @@ class Waiting:
     note: str = ""
 
     def board(self) -> Snapshot:
-        """Return its lanes with nothing drawn, no swatches and no forced tokens.
+        """Return the race's board, with nothing drawn in its lanes.
 
-        None of these is known before the model is loaded.
+        The board has no swatches and no forced tokens, which are not known before the model is
+        loaded.
         """
         request, card = self.request, self.card
         infilling, whole = request.infilling, tuple(range(card.grid[0] * card.grid[1]))

@@ -1,8 +1,9 @@
 """A race on ZeroGPU: one call that holds a GPU for as long as the race is estimated to take.
 
-The call runs in a forked worker; its argument and the events it yields go through pickle. Changes
-to the worker's memory never reach the page, but the next call finds a loaded model again if ZeroGPU
-gives it the same worker. No torch.compile: ZeroGPU does not support it.
+The call runs in a forked worker. Its argument and the events it yields go through pickle.
+Changes to the worker's memory never reach the page. If ZeroGPU gives the next call the same
+worker, the call finds the loaded model again. torch.compile is not used: ZeroGPU does not
+support it.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ _loaded: dict[str, ImageModel] = {}
 def place(name: str) -> None:
     """Put a model on the GPU before the page starts. Raises ModelError.
 
-    ZeroGPU packs what is there then, and streams it to each worker faster than that could read it
-    from the disk.
+    ZeroGPU packs what is on the GPU at that time and streams it to each worker, which is faster
+    than reading it from the disk there.
     """
     _loaded[name] = _load(name)
 
@@ -59,9 +60,10 @@ def _load(name: str) -> ImageModel:
 
 
 def cost(model: str, decoders: Sequence[str], infilling: Infilling | None = None) -> float:
-    """Return the seconds for which a race of these lanes holds a GPU at most.
+    """Return the largest number of seconds for which a race of these lanes holds a GPU.
 
-    They follow from the model's size and grid. The visitor's daily quota is checked against them.
+    The number follows from the model's size and grid. The visitor's daily quota is checked
+    against it.
     """
     card = CARDS[model]
     length = infilling.masked if infilling else card.length
@@ -73,12 +75,12 @@ def cost(model: str, decoders: Sequence[str], infilling: Infilling | None = None
 
 
 def duration(request: RaceRequest) -> float:
-    """`cost` of a race. ZeroGPU calls it with the arguments of `run_race`."""
+    """Return the `cost` of a race. ZeroGPU calls this with the arguments of `run_race`."""
     return cost(request.model, [lane.decoder for lane in request.lanes], request.infilling)
 
 
 def on_zerogpu(task: Callable[..., WorkerEvents]) -> Callable[..., WorkerEvents]:
-    """Decorates `task` to hold a GPU for `duration`; outside a ZeroGPU Space it is unchanged."""
+    """Make `task` hold a GPU for `duration`; outside a ZeroGPU Space return it unchanged."""
     if not zero_gpu():
         return task
     import spaces  # imported by app.py before torch.cuda
@@ -88,7 +90,7 @@ def on_zerogpu(task: Callable[..., WorkerEvents]) -> Callable[..., WorkerEvents]
 
 @on_zerogpu
 def run_race(request: RaceRequest) -> WorkerEvents:
-    """The race's stream, and at last its Recording, or a WorkerFailure."""
+    """Yield the race's events, and at last its Recording or a WorkerFailure."""
     seconds = duration(request)
     deadline = time.monotonic() + seconds - MARGIN_SECONDS
     # a fork of a process that has used several threads hangs when it uses them again
