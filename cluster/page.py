@@ -56,7 +56,7 @@ log = logging.getLogger(__name__)
 
 
 class ClusterPool(ModelPool):
-    """A pool of the racers' models, which runs races on the racers. All racers have the same models.
+    """The racers' models, which are the same on every racer. The pool runs races on the racers.
 
     At most `racers` races run at a time. With `apart` only one race runs at a time; if there
     are enough racers, each of its lanes runs on its own racer.

@@ -68,7 +68,7 @@ class Racer:
         return {card: self._pool.availability(card.name) for card in self._pool.cards}
 
     async def race(self, request: RaceRequest) -> AsyncGenerator[Event, None]:
-        """Yield the race's events. If the stream is closed or cancelled, the race ends after a step."""
+        """Yield the race's events. If this is closed or cancelled, the race ends after its step."""
         if serve.get_multiplexed_model_id():
             await self._warm(request.model)
         loop, thread = asyncio.get_running_loop(), self._thread(request.model)

@@ -169,7 +169,7 @@ class Api:
             yield with_recording(result, live.recording, pictures, trace)
 
     def _sampling(self, model: Any, sampling: Sampled) -> dict[str, Any]:
-        """Return the sampling values by the form's field names: the call's, else the model's own."""
+        """Return the sampling values by the form's field names: the call's, else the model's."""
         card = self._races.pool.find(model) or self._races.default
         fields = {each.name: field for field, each in SAMPLING_KNOBS.items()}
         sent = {name: value for name, value in vars(sampling).items() if value is not None}

@@ -82,7 +82,7 @@ class CallErrors:
         return {**of_call, RequestValidationError: _reject_body}
 
     async def _reject_call(self, request: Request, error: Exception) -> JSONResponse:
-        """Answer for an exception that Gradio raised when looking a call up or sorting its fields."""
+        """Answer for an exception that Gradio raised in looking a call up or sorting its fields."""
         name = request.path_params.get("api_name")
         if name is None:
             raise error

@@ -149,7 +149,7 @@ class PageBlocks(gr.Blocks):
 
 
 def _end_stream(_: Request) -> Response:
-    """End the heartbeat at once for a page that asks for it all the same, as gr.render makes it do."""
+    """End the heartbeat of a page at once; a page still asks for it once gr.render has drawn."""
     return Response(media_type="text/event-stream")
 
 

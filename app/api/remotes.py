@@ -94,7 +94,7 @@ class Stage:
     waiting: list[Turn] = field(default_factory=list)  # turns that it has not heard yet, in order
     hall: Hall | None = None  # the open hall, if there is one
     phones: dict[str, Turn | None] = field(default_factory=dict)  # each with its last turn
-    news: asyncio.Event = field(default_factory=asyncio.Event)  # set when its stream has something to send
+    news: asyncio.Event = field(default_factory=asyncio.Event)  # for its stream of turns
 
 
 class Remotes:
@@ -103,7 +103,7 @@ class Remotes:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._stages: dict[str, Stage] = {}  # by code
-        self._wrong: dict[tuple[str, str], list[float]] = {}  # times of wrong codes, by kind and address
+        self._wrong: dict[tuple[str, str], list[float]] = {}  # times by kind, address
 
     def open(self, address: str) -> Stage | None:
         """Return a stage with a new code, or None if there are too many stages."""
@@ -125,9 +125,9 @@ class Remotes:
         return next((s for s in stages if same(s.key.encode(), key.encode())), None)
 
     async def listen(self, stage: Stage) -> AsyncIterator[str]:
-        """Yield a stage's turns as server-sent events, until the code ends or the stage listens anew.
+        """Yield a stage's turns as server-sent events, until its code ends or it listens again.
 
-        A stage listens anew after its connection was cut, and gets the turns that it has not
+        A stage listens again after its connection was cut, and gets the turns that it has not
         confirmed.
         """
         stage.news.set()

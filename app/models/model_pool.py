@@ -166,10 +166,7 @@ class ModelPool:
         return self.own, why
 
     def fillable(self) -> dict[str, list[int | str]]:
-        """Return, by model, a picture's rows and columns, the number of codes and the fillable part.
-
-        Only models that fill in pictures here are included.
-        """
+        """Return, by model, a picture's rows and columns, number of codes and fillable part."""
         return {
             card.name: [*card.grid, card.codes, card.fills_in.value]
             for card in self.cards
@@ -333,7 +330,7 @@ def _needs_gpu(card: ModelCard) -> str:
 
 
 def _slow(card: ModelCard, dtype: torch.dtype) -> Availability:
-    """Return a model's availability on the CPU, by the time of its lanes as a pass here predicts."""
+    """Return a model's availability on the CPU, by the time that its lanes would take here."""
     plain, other = (lane_seconds(card, dtype, Lane(SLOW_LANES[i])) for i in (0, -1))
     if plain > SLOW_SECONDS:
         return Availability("a picture takes hours on this machine's processor.", "too slow here")

@@ -22,8 +22,8 @@ from engine.models.supply.card import Prompts
 class Events:
     """Handlers of gradio's events.
 
-    Values that they take are those of `form`, by position. They return values of the board or
-    updates of the form. They raise gr.Error.
+    Handlers take the values of `form`, by position. They return values of the board or updates
+    of the form, and raise gr.Error.
     """
 
     def __init__(self, races: Races, form: Fields) -> None:
@@ -54,22 +54,25 @@ class Events:
         return self._races.open_file(path, session_of(client), address(client))
 
     def use(self, event: gr.EventData, client: gr.Request) -> list[Any]:
-        """Return the form as it was for the race on the board."""
+        """Return the form with the settings of the race on the board."""
         values = self._settings(event, client)
         if values.get("infilling"):  # the browser hears of a value only if it is another
             values["infilling"] |= {"use": next(self._uses)}
         return self._form.updates(values)
 
     def fill(self, event: gr.EventData, client: gr.Request) -> list[Any]:
-        """Return the settings of a picture on the board; the browser fills in the rest."""
+        """Return the form with the settings of the race whose picture is to be filled in.
+
+        The browser sets the seed, the lanes and the picture to fill in.
+        """
         values, own = self._settings(event, client), {"seed", "lanes", "infilling"}
         return self._form.updates({name: values[name] for name in values.keys() - own})
 
     def _settings(self, event: gr.EventData, client: gr.Request) -> dict[str, Any]:
-        """Return the form's values of a race that is over.
+        """Return the form's values for a race that is over.
 
-        Its model is left out where it cannot race here, and a picture to fill in where no model
-        here can.
+        The race's model is left out if it cannot race here, and the picture to fill in is left
+        out if this model cannot fill in here.
         """
         pool = self._races.pool
         race = self._races.kept(getattr(event, "race", ""), session_of(client))

@@ -65,7 +65,7 @@ FOLLOWS = (
 
 @dataclass(frozen=True, slots=True)
 class Instant:
-    """The view of the board now: clock, time on it, layer, lanes by index, and if it is dark."""
+    """The board's view at an instant: clock, time, layer, lanes by index, and dark or light."""
 
     clock: str
     t: float
@@ -97,14 +97,15 @@ class Instant:
 
 
 def slug(prompt: str) -> str:
-    """Return a prompt for a file's name, safe on any system, as static/panels/save.js does."""
+    """Return a prompt as part of a file's name, safe on any system. static/panels/save.js agrees."""
     return re.sub(r"[^a-z0-9]+", "-", prompt.lower())[:60].strip("-") or "race"
 
 
 def file_name(recording: RecordedRace, kind: str, instant: Any) -> str:
-    """Return a file's name, from the prompt, the seed and what it shows.
+    """Return a file's name, from the prompt, the seed and what the file shows.
 
-    A film's name has its layer and clock, a picture's also the time on it. Raises SettingError.
+    The name of a film has its layer and clock; the name of a picture also has the time on the
+    clock. Raises SettingError.
     """
     header, shown = recording.trace.header, ""
     if kind == "CSV of the steps":
@@ -126,8 +127,9 @@ def make_file(
 ) -> bytes:
     """Make the file's content, from values as a browser sent them.
 
-    A film is made a frame at a time; between two of them lanes go on, and `progress` gets a
-    fraction. The visitor's allowance pays for it. Raises SettingError, also if it takes too long.
+    A film is made frame by frame. Between two frames lanes go on, and `progress` is called with
+    the fraction that is done. The film's seconds are taken from the visitor's allowance. Raises
+    SettingError, also if a film takes too long.
     """
     with BETWEEN_STEPS.work() as work:
         if not isinstance(kind, str) or kind not in KINDS:

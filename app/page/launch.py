@@ -54,9 +54,10 @@ LAUNCH: dict[str, Any] = {
 
 
 def serve(demo: gr.Blocks, pool: ModelPool) -> None:
-    """Start the page, then load its own model and the settings' default one.
+    """Serve the page, and load its own model and the model with which it opens.
 
-    Raises SystemExit where it cannot be served at its address; gradio would look for another port.
+    Raises SystemExit if the page cannot be served at its address; gradio would look for another
+    port.
     """
     signal.signal(signal.SIGTERM, end_at_once)
     name = pool.opening[0].name

@@ -85,7 +85,8 @@ BET = "<label>Bet on <select><option value=''>no lane</option></select></label>"
 def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
     """Return the page.
 
-    Nothing needs to be loaded yet; `recorded` are by default the races that come with the page.
+    No model needs to be loaded yet. `recorded` are by default the recorded races that come with
+    the page.
     """
     races = Races(pool, RecordedRaces() if recorded is None else recorded)
     api = Api(races)
@@ -171,7 +172,7 @@ def _masthead() -> None:
 def _prompts_and_bet(races: Races, prompt: gr.Textbox) -> tuple[gr.Dataset, gr.Button]:
     """Lay out prompts to race at a click, and a bet on a lane.
 
-    Returns the prompts to try, and the button that draws one.
+    Returns the prompts to try, and the button that draws a random prompt.
     """
     with gr.Row(elem_id="ready"):
         tried = gr.Examples(
@@ -196,7 +197,7 @@ def _samples(card: ModelCard) -> list[list[str]]:
 
 
 def _words(pool: ModelPool, model: gr.Dropdown, tried: gr.Dataset, classes: PageFile) -> None:
-    """Lay out what the chosen model's prompts can name, and prompts to try with it."""
+    """Lay out the words that the chosen model knows, and keep the prompts to try up to date."""
     card = pool.opening[0]
     shown = {kind: card.prompts is kind for kind in Prompts}
     with gr.Accordion(
@@ -221,7 +222,7 @@ def _words(pool: ModelPool, model: gr.Dropdown, tried: gr.Dataset, classes: Page
 
 
 def _entry(races: Races) -> tuple[gr.Textbox, gr.Number, gr.Button, gr.Button]:
-    """Lay out what it takes to race: the prompt, the seed, and the buttons that start and stop."""
+    """Lay out the prompt, the seed, and the buttons that start and stop a race."""
     values = request_values(races.default)
     with gr.Row(elem_id="entry"):
         prompt = gr.Textbox(
@@ -248,8 +249,8 @@ def _settings(
 ) -> Fields:
     """Lay out the rest of the form.
 
-    `tried` are the prompts to try, which are the chosen model's; `classes` is the list of
-    ImageNet's.
+    `tried` shows the prompts to try with the chosen model; `classes` is the list of ImageNet's
+    classes.
     """
     values = request_values(races.default)
     lanes = lane_list(values["lanes"])
@@ -270,7 +271,7 @@ def _settings(
     form = Fields({**first, **sampling, "model": model, "infilling": infilling})
 
     def update(name: Any, texts: Any) -> list[Any]:
-        """Return a model's own sampling, and its own lanes where none were chosen."""
+        """Return a form with the model's sampling, and with its lanes unless others were chosen."""
         pool = races.pool
         if (card := pool.find(name)) is None:
             return form.updates({})
@@ -283,7 +284,7 @@ def _settings(
 
 
 def _sources() -> tuple[gr.UploadButton, gr.UploadButton, gr.Button, gr.Textbox]:
-    """Lay out the upload of a visitor's trace and picture, and a link to the form."""
+    """Lay out the buttons that open a trace, upload a picture, and copy a link to the settings."""
     with gr.Row(elem_id="bring"):
         small: dict[str, Any] = {"size": "sm", "scale": 0}
         file = gr.UploadButton("Open a trace", min_width=130, elem_id="open", **small)

@@ -1,4 +1,4 @@
-"""Links: copies the form into one, and opens one in the form."""
+"""Copies the form into a link, and opens a link in the form."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ OPEN_JS = "(answer) => { window.photoFinish.open(answer); return []; }"
 
 
 class Links:
-    """Copies the form into a link, and opens one in the form."""
+    """Copies the form into a link, and opens a link in the form."""
 
     def __init__(self, races: Races, form: Fields) -> None:
         self._races, self._form = races, form
@@ -62,12 +62,12 @@ class Links:
         return write_link(request, sampling), gr.update(visible=True), ""
 
     def open(self, address: Any, client: gr.Request) -> tuple[str, dict[str, Any]]:
-        """Answer the page's opening with what its notice says and what its link asks for.
+        """Return the notice of a page that opens, and an answer to what its link asks for.
 
-        `address` is the query with which the page was opened; the address may name another race by
-        now. The answer has the form's values (`form`), whether the race starts at once (`go`), and
-        the visitor's session (`session`), and the id and key of their own race in progress (`race`,
-        `key`).
+        `address` is the query with which the page was opened; by now the page's address may
+        name another race. The answer has the form's values (`form`), whether the race starts at
+        once (`go`), the visitor's session (`session`), and the id and key of the visitor's race
+        in progress (`race`, `key`).
         """
         query = parse_qsl(str(address).lstrip("?"), keep_blank_values=True)
         fields, session = dict(query), session_of(client)

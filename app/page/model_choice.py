@@ -16,7 +16,7 @@ from engine.models.supply.hub import at_hand
 
 
 def model_choice(pool: ModelPool, default: str) -> gr.Dropdown:
-    """Return the dropdown, with the card of the chosen model beside it."""
+    """Lay out the dropdown of models and the chosen model's card; return the dropdown."""
     choices = []
     # what can race here first
     for card in sorted(pool.cards, key=lambda card: not pool.availability(card.name).available):
@@ -48,8 +48,8 @@ def model_choice(pool: ModelPool, default: str) -> gr.Dropdown:
 def describe(pool: ModelPool, name: Any) -> str:
     """Return a model's card as HTML.
 
-    It says why the model is off, its size, its licence, whether its true weights were raced, and
-    the source of its sampling.
+    The card says why the model is off, its size, its licence, whether its true weights were
+    raced, and the source of its sampling.
     """
     card = pool.find(name)
     if card is None:
@@ -89,7 +89,7 @@ def describe(pool: ModelPool, name: Any) -> str:
 
 
 def _at_hand(card: ModelCard) -> bool:
-    """Return whether a model's files are on this machine; its first race says what is missing."""
+    """Return whether a model's files are on this machine; the model's first race says why not."""
     try:
         return all(map(at_hand, card.repos))
     except ModelError:

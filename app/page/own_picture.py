@@ -1,4 +1,4 @@
-"""A visitor's own picture to fill in: cut to a model's size, and its codes."""
+"""A visitor's own picture to fill in: cuts the picture to a model's size, and encodes it."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ WHOLE = ("RGB", "L")  # kinds of pixels that need no conversion to be made small
 
 
 def own_picture(pool: ModelPool, path: Any, model: Any) -> dict[str, Any]:
-    """Return the value of the form's picture to fill in, nothing masked yet.
+    """Return a visitor's picture as the form's picture to fill in, with nothing masked yet.
 
-    It has the picture that the browser shows. It takes seconds on a public model. Raises gr.Error.
+    The value also has the picture for the browser to show. Encoding takes seconds on a public
+    model. Raises gr.Error.
     """
     try:
         return read_upload(_read, pool, path, model)
@@ -59,10 +60,10 @@ def _read(pool: ModelPool, path: Any, model: Any) -> dict[str, Any]:
 
 
 def _fitted(path: Any, size: tuple[int, int]) -> Image.Image:
-    """Return the middle of a file's picture at this width and height.
+    """Return the middle of a file's picture, scaled to this width and height.
 
-    It is on white where it is transparent. It is made smaller before anything else, by a JPEG's own
-    decoder where possible.
+    Transparent parts become white. The picture is made smaller before anything else, by a
+    JPEG's own decoder if possible.
     """
     side = max(size)
     try:

@@ -1,7 +1,7 @@
-"""The panels below the board, and the menu of its Share button.
+"""The panels below the board, and the menu of the board's Share button.
 
-The panels have figures of the finished race, what speed costs, and what other rules would have
-accepted.
+The panels show figures of the finished race, what speed costs, and which drafts other rules
+would have accepted.
 """
 
 from __future__ import annotations
@@ -72,9 +72,10 @@ def results_panel(races: Races, board: gr.HTML, race_and_key: list[Any]) -> None
 def _draw_unfolded(
     races: Races, shown: gr.State, section: gr.Accordion, draw: Callable[[StoredRace], None]
 ) -> None:
-    """Draw what a section says of the race that is `shown`, once and while it is unfolded.
+    """Draw a section for the race that is `shown`, once the section is unfolded.
 
-    Charts are a megabyte of script, and stay in the page's memory until they are taken down.
+    The drawing is removed when the section is folded: charts are a megabyte of script, and
+    would stay in the page's memory.
     """
     unfolded = unfolding(section)
     triggers = [shown.change, unfolded.change]

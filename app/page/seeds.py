@@ -43,7 +43,7 @@ COMMAND = "<p>In a terminal: <code>{}</code></p>"
 
 
 def seeds_section(races: Races, shown: gr.State, board: gr.HTML, on_board: gr.Textbox) -> None:
-    """Lay out the section; `shown` is the id of the page's race, and changes once it is over."""
+    """Lay out the section; `shown` is the id of the page's race, and changes once that is over."""
     gr.HTML(ABOUT, apply_default_css=False)
     with gr.Row(elem_classes="seeds-choice"):
         number = seeds_number("seeds-number")
@@ -83,9 +83,10 @@ def seeds_number(elem_id: str) -> gr.Number:
 
 
 def time_words(trace: Trace, seeds: Any, allowance: str) -> str:
-    """Return how long a series of races like this one takes, as HTML; "" without a number.
+    """Return, as HTML, how long races like this one take from `seeds` seeds.
 
-    `allowance` is the sentence that says how long one may take.
+    Returns "" if `seeds` is not a valid number. `allowance` is the sentence that says how much
+    time the visitor has left.
     """
     if seeds not in range(FEWEST_SEEDS, MOST_SEEDS + 1):
         return ""
@@ -102,7 +103,7 @@ def time_words(trace: Trace, seeds: Any, allowance: str) -> str:
 def race_seeds(
     races: Races, race_id: Any, seeds: Any, client: gr.Request
 ) -> Iterator[tuple[Any, Any]]:
-    """Race the lanes of a race from several seeds, the first its own.
+    """Race the lanes of a race from several seeds, the first of which is the race's own.
 
     Yields values of the board and the table. Raises gr.Error.
     """
@@ -122,9 +123,9 @@ def race_seeds(
 
 
 def seeds_table(traces: Sequence[Trace], own: Sampling) -> str:
-    """Return the figures of a race from several seeds as HTML; "" before there are any.
+    """Return the results of a race from several seeds as HTML; "" before a race has finished.
 
-    The HTML has the command that races the same, where `own` is the model's sampling.
+    The HTML also has the terminal command for the same races. `own` is the model's sampling.
     """
     if not traces:
         return ""

@@ -25,11 +25,11 @@ NOTE = "<p role='status'>{}</p>"
 def race_series(
     races: Races, request: RaceRequest, seeds: Any, client: gr.Request
 ) -> Iterator[tuple[Any, str | None, list[Trace]]]:
-    """Race a request from `seeds` seeds, the first its own.
+    """Race a request from `seeds` seeds, the first of which is the request's own.
 
-    The visitor's Stop ends the series, also between two races, and so does the end of their
-    allowance. Yields the board's value, what is said of the series (None: as before), and the
-    traces of the races that have finished. Raises gr.Error.
+    The series ends if the visitor presses Stop, also between two races, or has no allowance
+    left. Yields the board's value, the message about the series (None to keep the last one),
+    and the traces of the races that have finished. Raises gr.Error.
     """
     session, traces, stopped = session_of(client), list[Trace](), threading.Event()
     allowance = races.allowances.of(address(client))
@@ -71,9 +71,10 @@ def race_series(
 
 
 def bench_command(traces: Sequence[Trace], own: Sampling) -> str:
-    """Return the terminal command that races what a series did.
+    """Return the terminal command that repeats the races of a series.
 
-    `own` is the model's sampling. The command is "" where the bench has no options for it.
+    `own` is the model's sampling. The command is "" if the bench has no options for these
+    races.
     """
     header = traces[0].header
     guided = header.sampling.guided_tokens

@@ -34,7 +34,7 @@ FIGURES = 2  # passes and seconds
 
 
 def sweep_section(races: Races, shown: gr.State, board: gr.HTML, on_board: gr.Textbox) -> None:
-    """Lay out the section; `shown` is the id of the page's race, and changes once it is over."""
+    """Lay out the section; `shown` is the id of the page's race, and changes once that is over."""
     gr.HTML(ABOUT, apply_default_css=False)
     with gr.Row(elem_classes="seeds-choice"):
         lane = unchecked(gr.Dropdown([], label="Lane", min_width=160, elem_id="sweep-lane"))
@@ -77,7 +77,7 @@ def sweep_section(races: Races, shown: gr.State, board: gr.HTML, on_board: gr.Te
 
 
 def sweepable(trace: Trace) -> list[tuple[str, str]]:
-    """Return the lanes of a race that have a knob to sweep: names, and the lanes as texts."""
+    """Return the lanes of a race that have a knob to sweep, each as its name and its text."""
     choices = []
     for name, lane in zip(lane_names(trace.header.lanes), trace.header.lanes, strict=True):
         try:
@@ -89,7 +89,7 @@ def sweepable(trace: Trace) -> list[tuple[str, str]]:
 
 
 def read_sweep(lane: Any, knob: Any, values: Any) -> Sweep:
-    """Return the sweep of what was chosen and typed. Raises SettingError."""
+    """Return the sweep of the chosen lane and knob over the typed values. Raises SettingError."""
     if not isinstance(lane, str) or not isinstance(knob, str) or not isinstance(values, str):
         raise SettingError("Choose a lane and a knob, and type values separated by commas.")
     numbers = [parse_value(0.0, text.strip()) for text in values.split(",") if text.strip()]
@@ -101,10 +101,11 @@ def read_sweep(lane: Any, knob: Any, values: Any) -> Sweep:
 def race_sweep(
     races: Races, race_id: Any, chosen: tuple[Any, ...], client: gr.Request
 ) -> Iterator[tuple[Any, Any, list[Figure] | None]]:
-    """Race a sweep over the prompt and the sampling of a race.
+    """Race a sweep with the prompt and the sampling of a race.
 
-    `chosen` are lane, knob, values and number of seeds. Yields the board's value, the table's, and
-    the figures (None: as before). Raises gr.Error.
+    `chosen` has the lane, the knob, the knob's values and the number of seeds. Yields the
+    values of the board and of the table, and the figures (None to keep the last ones). Raises
+    gr.Error.
     """
     *swept, seeds = chosen
     header = races.kept(race_id, session_of(client)).recording.trace.header

@@ -1,7 +1,7 @@
 """The what-if: the rejected drafts of a finished race, verified again by another decoder's rule.
 
-Drafts that would have passed are marked on the lane's picture. A curve shows their number
-against each knob.
+Drafts that would have passed are marked on the lane's picture. For each knob, a curve shows how
+many drafts would have passed.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def lane_choices(trace: Trace) -> list[tuple[str, int]]:
 def opening(trace: Trace) -> tuple[int | None, str]:
     """Return the lane and the rule on which the section opens.
 
-    It is the first pair in which another rule than the lane's own, with its defaults, would have
-    accepted a rejected draft; else the first pair.
+    They are the first pair in which a rule other than the lane's own, with default knobs, would
+    have accepted a rejected draft. If there is no such pair, they are the first pair.
     """
     rejecting = [runner for runner in runners(trace) if len(runner.table.rejections)]
     others = [
@@ -97,8 +97,8 @@ def plots(
 ) -> list[go.Figure]:
     """Return the lane's picture with the drafts that `rule` would have accepted, and curves.
 
-    A curve has the number of those drafts against a knob. There are none where there is nothing to
-    judge. Raises SettingError.
+    Each curve shows the number of those drafts against a knob. The list is empty if there is
+    nothing to judge. Raises SettingError.
     """
     trace = recording.trace
     titles = {index: title for title, index in lane_choices(trace)}
@@ -135,7 +135,7 @@ def _settings(trace: Trace, lane: Any, rule: Any, knobs: Mapping[str, Any]) -> S
 
 
 def _value(trace: Trace, settings: Settings, knob: str) -> float:
-    """Return a knob as it is applied: LANTERN's k = 0 is the paper's share of the codes."""
+    """Return a knob's value as it is applied: LANTERN's k = 0 means the paper's share of codes."""
     if isinstance(settings, LanternSettings) and knob == "k":
         return settings.neighbours(trace.header.vocab_size)
     return float(getattr(settings, knob))
@@ -160,8 +160,8 @@ def what_if_section(
 ) -> tuple[gr.Dropdown, gr.Radio]:
     """Lay the section out and return its choices of a lane and of a rule.
 
-    They are to be updated before the id of the race that is `shown` changes. Nothing is drawn until
-    the visitor unfolds `section`.
+    The caller must update both choices before the race's id in `shown` changes. Nothing is
+    drawn until the visitor unfolds `section`.
     """
     gr.HTML(
         "<p>The trace has each step's first rejected draft with both its distributions, p and q."

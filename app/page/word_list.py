@@ -43,7 +43,7 @@ def class_list(file: PageFile) -> gr.HTML:
 
 
 def class_file() -> PageFile:
-    """Return what a page fetches when its list of classes is unfolded: a quarter of a megabyte."""
+    """Return the file of classes, a quarter of a megabyte, fetched when the list is unfolded."""
     return PageFile("classes.json", json.dumps(class_groups()), "application/json")
 
 

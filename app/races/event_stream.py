@@ -15,9 +15,9 @@ NOTHING = b"\x00\x00\x00\xff\xff"
 
 
 class EventStream:
-    """`chunks` in order are one gzip stream.
+    """A stream of events, whose `chunks` in order are one gzip stream.
 
-    Every reader reads it from the first chunk on, and whole chunks only.
+    Every reader reads whole chunks, from the first chunk on.
     """
 
     def __init__(self) -> None:
@@ -26,7 +26,7 @@ class EventStream:
         self._gzip = zlib.compressobj(9, wbits=GZIP, strategy=zlib.Z_FILTERED)
 
     def add(self, event: str, number: int, data: BaseModel) -> None:
-        """Add an event; a reader knows by its number which events it has had."""
+        """Add an event, with a number by which a reader knows which events it has had."""
         text = f"event: {event}\nid: {number}\ndata: {data.model_dump_json(exclude_unset=True)}\n\n"
         chunk = self._gzip.compress(text.encode()) + self._gzip.flush(zlib.Z_SYNC_FLUSH)
         self.chunks.append(chunk)

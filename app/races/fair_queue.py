@@ -1,7 +1,7 @@
-"""FairQueue: which race runs next.
+"""FairQueue: decides which race runs next.
 
-There is one bounded queue for all devices, with one ticket for each visitor and fair shares between
-addresses.
+There is one bounded queue for all devices, with one ticket for each visitor and fair shares
+between addresses.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class QueueFullError(Exception):
 class Ticket:
     """One race in the queue.
 
-    `cancelled` is the reason, for the user, once it has lost its place. A race that has the device
-    then ends by itself.
+    `cancelled` is empty until the race loses its place, and then the reason, for the user. A
+    race that has the device then ends by itself.
     """
 
     visitor: Hashable
@@ -39,8 +39,8 @@ class Ticket:
     device: Hashable
     number: int = field(default_factory=lambda: next(_numbers))
     racing: bool = False
-    started: float = 0.0  # seconds, once it is racing
-    seconds: float = 0.0  # that it had the device, once it has left
+    started: float = 0.0  # the clock's seconds when it began to race
+    seconds: float = 0.0  # for which it had the device; 0 until it leaves
     cancelled: str = ""
 
 
@@ -57,7 +57,7 @@ class Wait:
 
     @property
     def note(self) -> str:
-        """The sentence on the board."""
+        """The sentence about this wait on the board."""
         races = "race comes" if self.ahead == 1 else "races come"
         text = f"In the queue: {self.ahead} {races} before yours."
         if self.seconds is None:
@@ -69,11 +69,14 @@ class Wait:
 class FairQueue:
     """Decides which race runs next; a visitor's second race cancels the first.
 
-    Waiting races are served in rounds, one race of each address a round, and within a round by the
-    time since the address last raced. Many races from one address wait for each other, and others
-    do not wait for them. Where a proxy hides addresses it is first come, first served. A race that
-    meets a full queue is rejected, or cancels the last race of an address that has at least two
-    more waiting than its own.
+    Waiting races are served in rounds, with one race of each address in a round. Within a
+    round, the address that has not raced for longest comes first. So races from one address
+    wait for each other, and other addresses need not wait for all of them. If a proxy hides
+    addresses, races are served in the order in which they come.
+
+    A race that meets a full queue is rejected, unless another address has at least two more
+    races waiting than the race's own address. Then the last race of that other address is
+    cancelled.
     """
 
     def __init__(
@@ -101,7 +104,7 @@ class FairQueue:
         self._last_turn: OrderedDict[str, int] = OrderedDict()
 
     def join(self, ticket: Ticket) -> None:
-        """Add a race. Raises QueueFullError."""
+        """Add a race, in place of the visitor's earlier race. Raises QueueFullError."""
         with self._lock:
             self._cancel_all(ticket.visitor, "Your newer race has replaced this one.")
             waiting = [other for other in self._tickets if not other.racing]
@@ -111,7 +114,10 @@ class FairQueue:
             self._report_waiting()
 
     def wait_of(self, ticket: Ticket) -> Wait | None:
-        """Return what a race waits for; None while it has the device, and after it left."""
+        """Return a race's wait in the queue; give the race the device if it is its turn.
+
+        Returns None while the race has the device, and after it has left.
+        """
         with self._lock:
             if ticket.racing or ticket not in self._tickets:
                 return None
@@ -130,7 +136,7 @@ class FairQueue:
             return None
 
     def leave(self, ticket: Ticket) -> None:
-        """Give the place in the queue, or the device, to others. May be called twice."""
+        """Give a race's place in the queue, or its device, to others. May be called twice."""
         with self._lock:
             if ticket in self._tickets:
                 self._tickets.remove(ticket)
@@ -146,9 +152,9 @@ class FairQueue:
             return self._clock() - ticket.started if here else ticket.seconds
 
     def _estimate(self, device: Hashable, ahead: int) -> float | None:
-        """Return the seconds until `ahead` races are over.
+        """Return the seconds until `ahead` races are over; None if no race has ended on the device.
 
-        Each is taken to last the median of the device's last races.
+        Each race is assumed to take the median time of the device's last races.
         """
         if not self._seconds[device]:
             return None

@@ -1,23 +1,25 @@
-"""A race as a link: its fields in the query of the page's address.
+"""A link to a race: the race's fields in the query of the page's address.
 
-Knobs stand in it only where they differ from their defaults:
-`?prompt=red+apple&seed=7&model=embedded&lanes=ar,gsd:G=50;d=0.3,gsd`. A field `gsd.G=4`, as older
-links have it, applies to every lane of that decoder that does not set the knob itself. `known` is
-the picture to fill in, two bytes a token in base64url, with FFFF where it is to be filled in, and
-`order` is the order of those tokens.
+The query has a knob only if the knob differs from its default:
+`?prompt=red+apple&seed=7&model=embedded&lanes=ar,gsd:G=50;d=0.3,gsd`. A field `gsd.G=4`, as in
+older links, applies to every lane of that decoder that does not set the knob itself. `known` is
+the picture to fill in, two bytes a token in base64url, with FFFF for each token to be filled
+in. `order` is the order of the tokens to be filled in.
 
-`race=<id>` is a race that was asked for here. It comes back while it is kept; after that its fields
-do. `recorded=<name>` is one of the recorded races instead, and `go=1` starts the race at once.
+`race=<id>` names a race that was asked for here. The link shows that race while it is kept;
+after that, only its fields are in the form. `recorded=<name>` names one of the recorded races
+instead, and `go=1` starts the race at once.
 
-The page itself reads what to show on the board (static/controls/moment.js). `t` is a time on the
-`clock`, or `end`; the modelled clock has its machine, by name or by its three `costs`. `pass` is a
-lane and the passes it had made, in case the race is run again. `layer` is the layer, `cell` a token
-as lane and cell, and `lane` (`shown` in older links) the lanes shown, by number or by decoder.
-`tour` is the chapter of the tour. With `embed=1` the page is the board alone.
+The page's script reads what to show on the board (static/controls/moment.js). `t` is a time on
+the `clock`, or `end`. The machine of the modelled clock is given by name or by its three
+`costs`. `pass` is a lane and the passes that it had made, in case the race is run again.
+`layer` is the layer, and `cell` is a token, as lane and cell. `lane` (`shown` in older links)
+has the lanes shown, by number or by decoder. `tour` is the chapter of the tour. With `embed=1`
+the page is the board alone.
 
-Links are untrusted: a field that is out of range, or that looks like a misspelt one of ours, raises
-a SettingError that names it and what it accepts. Other fields, such as those that mail programs and
-social networks add to follow a link, are not read.
+Links are untrusted. A field that is out of range, or that looks like a misspelt field of ours,
+raises a SettingError, which names the field and what it accepts. Other fields, such as those
+that mail programs and social networks add to follow a link, are not read.
 """
 
 from __future__ import annotations
@@ -71,9 +73,10 @@ _HOLE = 0xFFFF  # no code: a token to be filled in
 
 
 def write_link(request: RaceRequest, sampling: Sampling, *, go: bool = False) -> str:
-    """Return the link's query.
+    """Return a request as the query of a link.
 
-    `sampling` is the model's own, which is not spelled out. With `go` the link starts the race.
+    Sampling values are left out if they equal the model's own, `sampling`. With `go` the link
+    starts the race.
     """
     fields = {"prompt": request.prompt, "seed": str(request.seed), "model": request.model}
     fields["lanes"] = ",".join(format_lane(lane.plain()) for lane in request.lanes)
@@ -92,10 +95,10 @@ def write_link(request: RaceRequest, sampling: Sampling, *, go: bool = False) ->
 def read_link(
     query: Sequence[tuple[str, str]], models: Mapping[str, Sampling], default: RaceRequest
 ) -> RaceRequest | None:
-    """Return the request of a query's fields, or None if they are not about a race.
+    """Return the request of a query's fields, or None if no field is about a race.
 
-    Missing fields are as in `default`, but sampling is the model's own. `models` maps names to
-    their sampling.
+    Missing fields are as in `default`, except that missing sampling values are the model's own.
+    `models` has each model's sampling by the model's name.
     """
     if len(query) > MAX_FIELDS:
         raise SettingError(f"The link has {len(query)} fields; a race has at most {MAX_FIELDS}.")
@@ -149,8 +152,9 @@ def starts_at_once(query: Sequence[tuple[str, str]]) -> bool:
 def _is_ours(name: str) -> bool:
     """Return whether a field is about the race.
 
-    Raises SettingError for a field that no longer exists, and for one that was probably meant to be
-    one of ours: it belongs to a group of knobs, or nearly has one of our names.
+    Raises SettingError for a field that no longer exists. Also raises it for a field that was
+    probably meant as one of ours: it belongs to a group of knobs, or its name is nearly one of
+    ours.
     """
     if name in FIELDS or name in KNOBS:
         return True
@@ -178,7 +182,7 @@ def _format_known(known: Sequence[int]) -> str:
 
 
 def _parse_infilling(fields: Mapping[str, str]) -> Infilling | None:
-    """Return the infilling of `_format_known` with the link's order; None for a whole picture."""
+    """Return the infilling of a link's fields `known` and `order`; None for a whole picture."""
     order = fields.get("order", ORDERS[0])
     if "known" not in fields:
         if "order" in fields:

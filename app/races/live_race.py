@@ -1,6 +1,6 @@
 """LiveRace: a race from the moment it is asked for to its end.
 
-It runs in a thread of its own and goes on while a page is reloaded.
+The race runs in a thread of its own and goes on while a page is reloaded.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ class _Watcher:
     """A reader of the race's stream. `wake` is called when there is something new."""
 
     wake: Callable[[], object]
-    offset: int = 0  # chunks
-    ack: int = 0  # chunks that it had been given when it last asked for more
+    offset: int = 0  # chunks that it has been given
+    ack: int = 0  # chunks that it had when it last asked for more
     gone: bool = False
 
 
 class LiveRace:
     """A race with its watchers.
 
-    `link` is the query with its settings. `board` is what there is to see now, without the patches
-    of pictures. The races of a series share `stopped`.
+    `link` is the query with the race's settings. `board` is the board as it is now, without the
+    patches of pictures. The races of a series share `stopped`.
     """
 
     def __init__(
@@ -81,17 +81,17 @@ class LiveRace:
 
     @property
     def ends(self) -> bool:
-        """True if it is to end after the step in progress."""
+        """Whether the race is to end after the step in progress."""
         return self.stopped.is_set() or bool(self.reason)
 
     @property
     def reason(self) -> str:
-        """Why it ends if its visitor did not stop it, for the user."""
+        """Why the race ends if its visitor did not stop it, for the user; "" if it goes on."""
         gone = not self._watchers and time.monotonic() - self._seen > UNWATCHED_SECONDS
         return self.ticket.cancelled or (UNWATCHED if gone else "")
 
     def stop(self) -> None:
-        """End it after the step in progress, or take it out of the queue."""
+        """End the race after the step in progress, or take it out of the queue."""
         self.stopped.set()
 
     def begin(self) -> None:
@@ -104,11 +104,12 @@ class LiveRace:
         self.show(replace(self._waiting, note=note).board())
 
     def show(self, event: Snapshot | Update) -> None:
-        """Show what happened, and wait until it was sent to the watchers.
+        """Show an event, and wait until it was sent to the watchers.
 
-        Sending takes a processor, and so happens between two steps, in no lane's seconds. A watcher
-        that has not yet read an earlier event is not waited for. The last event is shown as if the
-        race went on: `end` says that it is over, once its recording is available.
+        Sending takes processor time, so it happens between two steps and counts in no lane's
+        seconds. Watchers that have not yet read an earlier event are not waited for. The last
+        event is shown as if the race went on; `end` says that the race is over, once its
+        recording is available.
         """
         if event.state in OVER:
             self._last = event
@@ -122,7 +123,7 @@ class LiveRace:
             )
 
     def end(self, error: gr.Error | None) -> None:
-        """Show the race as it ended. Programs that watch get the error."""
+        """Show how the race ended. Programs that watch the race get `error`."""
         last, note = self._last, error.message if error else self.reason
         if last is None:
             last = _stopped_update(self.board, note)
@@ -156,7 +157,7 @@ class LiveRace:
             raise self._error
 
     def wait(self, seconds: float) -> bool:
-        """Wait at most `seconds`; return whether it has ended. Raises gr.Error where it failed."""
+        """Wait at most `seconds`; return whether the race is over. Raises gr.Error if it failed."""
         with self._turn:
             self._turn.wait_for(lambda: self._over, seconds)
             if self._error is not None:
@@ -164,9 +165,10 @@ class LiveRace:
             return self._over
 
     def bet(self, voter: str, lane: int) -> bool:
-        """Place a voter's bet on a lane, in place of an earlier bet; return whether it counts.
+        """Place a voter's bet on a lane, in place of an earlier bet; return whether the bet counts.
 
-        It does not count if bets are closed, there is no such lane, or too many have bet.
+        A bet does not count if bets are closed, there is no such lane, or too many voters have
+        bet.
         """
         with self._turn:
             lanes, cells = self.board.lanes, sum(cell >= 0 for cell in self.board.cells)
@@ -181,7 +183,7 @@ class LiveRace:
             return True
 
     async def stream(self) -> AsyncGenerator[bytes, None]:
-        """Yield the chunks of its EventStream, from the first on, until the race has ended."""
+        """Yield the chunks of the race's EventStream, from the first on, until the race is over."""
         loop, news = asyncio.get_running_loop(), asyncio.Event()
 
         def wake() -> None:
@@ -216,7 +218,7 @@ class LiveRace:
                 self._turn.notify_all()
 
     def _take(self, watcher: _Watcher) -> list[bytes]:
-        """Return what a watcher, who has come back for more, has not had yet."""
+        """Return the chunks that a watcher has not had yet; note that it has had all before."""
         watcher.ack = watcher.offset
         self._turn.notify_all()
         new = self._events.chunks[watcher.offset :]
@@ -240,7 +242,7 @@ class LiveRace:
 
 
 def _stopped_update(board: Snapshot, note: str) -> Update:
-    """Return the end of a race that had none of its own: every lane stops where it was."""
+    """Return the last update of a race that ended without one: every lane stops where it was."""
     going = (LaneState.WAITING, LaneState.RACING)
     lanes = tuple(
         LaneUpdate(

@@ -29,7 +29,7 @@ Find = Callable[[str], LiveRace | StoredRace | None]
 
 
 class Bet(BaseModel):
-    """A voter's bet on a lane; `voter` is a name that their browser made up."""
+    """A voter's bet on a lane; `voter` is a name that the voter's browser made up."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
@@ -40,10 +40,10 @@ class Bet(BaseModel):
 def race_routes(
     find: Find, replay: Callable[[StoredRace], Snapshot], leave: Callable[[str], None]
 ) -> list[Route]:
-    """Return the routes of a race's stream, by its id, of the bets on it, and of leaving the page.
+    """Return the routes of a race's events, of bets on a race, and of leaving the page.
 
-    A race that is over is one event, its `replay`. A race that is not kept is answered with 204,
-    after which no browser asks again.
+    Races are found by id. A race that is over is sent as one event, its `replay`. For a race
+    that is not kept, the answer is 204, after which no browser asks again.
     """
     one_at_a_time = CapacityLimiter(1)  # the page needs the server's other threads
     only_events = WeakKeyDictionary[StoredRace, bytes]()  # of races that are kept elsewhere
@@ -99,7 +99,7 @@ def race_routes(
 
 
 async def _plain(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Yield the chunks decompressed, and a comment for a chunk that holds nothing."""
+    """Yield the chunks decompressed, with a comment in place of a chunk that holds nothing."""
     unzip = zlib.decompressobj(GZIP)
     async for chunk in chunks:
         yield unzip.decompress(chunk) or b":\n\n"

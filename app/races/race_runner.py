@@ -1,6 +1,6 @@
 """RaceRunner: takes a race through the queue, the model's loading and the device.
 
-It keeps the race's recording.
+At the end it keeps the race's recording.
 """
 
 from __future__ import annotations
@@ -84,9 +84,9 @@ class RaceRunner:
             live.end(error)
 
     def _wait_in_queue(self, live: LiveRace) -> bool:
-        """Wait for the race's turn; return False where it ended before.
+        """Wait for the race's turn; return False if the race ended before its turn.
 
-        Raises gr.Error where it lost its place.
+        Raises gr.Error if the race lost its place.
         """
         ticket, shown = live.ticket, ""
         while (wait := self._queue.wait_of(ticket)) is not None:
@@ -100,7 +100,7 @@ class RaceRunner:
         return ticket.racing
 
     def _wait_for_model(self, live: LiveRace) -> Any:
-        """Wait for the model; return None where the race is to end before it is loaded.
+        """Wait for the model; return None if the race is to end before the model is loaded.
 
         Raises gr.Error.
         """
@@ -180,8 +180,8 @@ class RaceRunner:
 def _record(stream: RaceStream | None) -> RecordedRace | None:
     """Return the race's recording, or None.
 
-    It is None where nothing began, or where the race is not available: after a CUDA error, without
-    memory for it, or if it is too long for a file.
+    Returns None if no lane began, or if the race cannot be recorded: after a CUDA error,
+    without enough memory, or if the race is too long for a file.
     """
     if stream is None or not stream.frames:
         return None

@@ -31,7 +31,7 @@ def new_id() -> str:
 
 @dataclass(frozen=True, eq=False)
 class StoredRace:
-    """A race that is over, or from a file. Compared by identity, because traces are long."""
+    """A race that is over, or from a file. Races compare by identity, because traces are long."""
 
     id: str
     recording: RecordedRace
@@ -40,7 +40,7 @@ class StoredRace:
 
     @cached_property
     def bytes(self) -> int:
-        """Its size in memory, approximately."""
+        """The race's approximate size in memory, in bytes."""
         trace, pictures = self.recording.trace, self.recording.pictures
         steps = [frame.step.rows for frame in trace.frames if frame.step]
         rows = sum(array.nbytes for table in steps for array in table.arrays().values())
@@ -61,16 +61,17 @@ class StoredRace:
 
 @dataclass(slots=True)
 class _Entry:
-    """A race with the visitor and the address it counts for.
+    """A race, with the visitor and the address whose share of memory it takes.
 
-    `left` is the time since when their page is gone, in seconds.
+    `leave_time` is the time in seconds at which the visitor's page was gone; None while it is
+    open.
     """
 
     visitor: str
     address: str
     race: LiveRace | StoredRace
-    key: str  # of a race that began here: who sends it is the visitor who began it
-    stopped: threading.Event | None  # set by that visitor: ends it and the rest of its series
+    key: str  # of a race that began here; whoever sends it is the visitor who began it
+    stopped: threading.Event | None  # set by that visitor to end the race and its series
     leave_time: float | None = None
 
     @property
@@ -81,9 +82,10 @@ class _Entry:
 class RaceTable:
     """Races in progress and races that are over, by id.
 
-    It keeps at most MAX_BYTES of a visitor, MAX_ADDRESS_BYTES of an address, and the races of
-    `max_visitors` visitors. The least recently used races go first, and the visitors of the address
-    that has most. Races go KEPT_SECONDS after their visitor's page is gone.
+    The table keeps at most MAX_BYTES for a visitor, MAX_ADDRESS_BYTES for an address, and the
+    races of `max_visitors` visitors. The least recently used races are dropped first. If there
+    are too many visitors, those of the address with the most visitors are dropped first. Races
+    are also dropped KEPT_SECONDS after their visitor's page is gone.
     """
 
     def __init__(self, max_visitors: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -100,7 +102,7 @@ class RaceTable:
             self._make_room(entry)
 
     def finish(self, race_id: str, race: StoredRace | None) -> None:
-        """Replace a race in progress by its recording; without one the race leaves."""
+        """Replace a race in progress by its recording; without a recording, drop the race."""
         with self._lock:
             entry = self._entries.pop(race_id, None)
             if entry is not None and race is not None:
@@ -108,9 +110,10 @@ class RaceTable:
                 self._make_room(entry)
 
     def get(self, race_id: Any, visitor: str | None, key: Any = "") -> LiveRace | StoredRace | None:
-        """Return a race, or None for one that is not kept or never was.
+        """Return a race, or None if the race is not kept or never was.
 
-        A visitor who asks for a race whose page is gone, or who has its key, owns it from then on.
+        A visitor who asks for a race becomes its owner if its page is gone, or if the visitor
+        sends its key.
         """
         with self._lock:
             self._drop_expired()
@@ -124,7 +127,7 @@ class RaceTable:
             return entry.race
 
     def stop(self, race_id: str, visitor: str) -> None:
-        """Stop a race that the visitor began here or, where it is over, the rest of its series."""
+        """Stop a race that the visitor began here or, if it is over, the rest of its series."""
         with self._lock:
             entry = self._entries.get(race_id)
             if entry is not None and entry.visitor == visitor and entry.stopped is not None:
@@ -156,9 +159,9 @@ class RaceTable:
         self._drop_stored(lambda entry: entry.visitor in away)
 
     def _bound(self, newest: _Entry, most: int, same: Callable[[_Entry], bool]) -> None:
-        """Drop the oldest races that count as `newest` does, until all have at most `most` bytes.
+        """Drop the oldest races for which `same` is true, until they have at most `most` bytes.
 
-        The newest is dropped too where it alone is larger.
+        The newest race is dropped too if it alone is larger.
         """
         room = most - newest.bytes
         for entry in reversed([*filter(same, self._entries.values())]):
@@ -171,7 +174,7 @@ class RaceTable:
             self._entries.pop(newest.race.id, None)
 
     def _visitors_away(self) -> set[str]:
-        """Return the visitors who make room for others."""
+        """Return the visitors whose races make room for others."""
         here: dict[str, str] = {}  # the addresses of visitors, who was here last first
         for entry in reversed(self._entries.values()):
             here.setdefault(entry.visitor, entry.address)

@@ -116,9 +116,9 @@ class Races:
     ) -> LiveRace:
         """Start a race that can be run here.
 
-        A session has one race at a time, the newest. The empty session of a program has any number,
-        and none is kept. `stopped` is the event that ends a series. Raises gr.Error where the queue
-        is full.
+        A session has one race at a time, the newest. Programs have the empty session, which has
+        any number of races and keeps none of them. `stopped` is the event that ends a series.
+        Raises gr.Error if the queue is full.
         """
         waiting = self.pool.waiting(request)
         link = write_link(request, waiting.card.sampling)
@@ -142,15 +142,15 @@ class Races:
     ) -> LiveRace | StoredRace | None:
         """Return a recorded race by its name, or a kept race by its id, or None.
 
-        A visitor who comes back to a race sends the `session` of the page, and the race's key where
-        the page has it.
+        If a visitor comes back to a race, `session` is the page's, and `key` is the race's key
+        if the page has it.
         """
         if race_id in self.recorded:
             return self.recorded.race(race_id)
         return self._table.get(race_id, session, key)
 
     def kept(self, race_id: Any, session: str) -> StoredRace:
-        """Return a race that is over. Raises gr.Error, as `show` does."""
+        """Return a race that is over. Raises gr.Error if the race is not kept, or not over."""
         race = self.find(race_id, session)
         if race is None:
             raise gr.Error(NOT_KEPT, print_exception=False)
@@ -161,8 +161,8 @@ class Races:
     def show(self, race_id: Any, session: str) -> dict[str, Any]:
         """Return the board's value with a race that is kept.
 
-        Stops the visitor's own race in progress where this is another one. Raises gr.Error where
-        the race is not kept.
+        If the visitor has another race in progress, that race is stopped. Raises gr.Error if
+        the race to show is not kept.
         """
         race = self.find(race_id, session)
         if race is None:
@@ -171,14 +171,14 @@ class Races:
         return board_value(race, self.owns(race, session))
 
     def replay(self, race: StoredRace) -> Snapshot:
-        """Return a race that is over as one snapshot; of kept races the last one is at hand."""
+        """Return a race that is over as one snapshot; a kept race's last snapshot is cached."""
         shipped = race.id in self.recorded
         return self.recorded.replay(race.id) if shipped else self._last_replay(race)
 
     def open_file(self, path: Any, session: str, address: str) -> dict[str, Any]:
         """Keep the race of a visitor's file and return the board's value with it.
 
-        Raises gr.Error where the file holds no race: the board stays as it was.
+        Raises gr.Error if the file holds no race; the board then stays as it was.
         """
         try:
             race = read_upload(self._opened, path)
@@ -193,7 +193,7 @@ class Races:
         return board_value(race)
 
     def _opened(self, path: Any) -> StoredRace:
-        """Read the race of a file. Raises TraceError, and OSError where there is no file."""
+        """Read the race of a file. Raises TraceError, and OSError if there is no file."""
         file = Path(path)
         if file.stat().st_size > MAX_FILE_BYTES:
             raise TraceError(
@@ -224,8 +224,8 @@ class Races:
     def stop(self, race_id: Any, key: Any, session: str) -> None:
         """Stop a race, and the races of its series that follow, for the page that began it.
 
-        That page has the race's key, and keeps it when it is loaded again. The race may be over by
-        the time that it is asked for. Raises gr.Error for others.
+        That page has the race's key, also after it is loaded again. The race may be over
+        already. Raises gr.Error for any other page.
         """
         race = self.find(race_id, session, key)
         if isinstance(race, LiveRace):
@@ -248,13 +248,13 @@ class Races:
         self._table.leave(session)
 
     def _give_way(self, session: str, race: LiveRace | StoredRace) -> None:
-        """Stop the visitor's race in progress where the board is to show another `race`."""
+        """Stop the visitor's race in progress, unless it is the `race` that the board will show."""
         own = self._table.live(session)
         if own is not None and own is not race:
             own.stop()
 
     def _link(self, recording: RecordedRace) -> str:
-        """Return the query of its settings; "" where this page cannot race it."""
+        """Return the query with a recording's settings; "" if this page cannot race with them."""
         card = self.pool.find(recording.trace.header.model)
         if card is None:
             return ""
@@ -267,15 +267,15 @@ class Races:
 def board_value(
     race: LiveRace | StoredRace, own: bool = False, more: bool = False
 ) -> dict[str, Any]:
-    """Return the board's value in gradio: the id by which the page asks for the race.
+    """Return the board's value in gradio, with the id by which the page asks for the race.
 
-    `key` stops the race and is empty of another visitor's; `more` says that another race follows
-    at once.
+    The value's `key` lets a page stop the race; it is empty if the race is another visitor's.
+    `more` says that another race follows at once.
     """
     key = race.key if own and isinstance(race, LiveRace) else ""
     return {"race": race.id, "key": key, "more": more}
 
 
 def user_error(error: Exception) -> gr.Error:
-    """Return an exception whose message is for the user as gradio's error."""
+    """Return an exception as gradio's error; the exception's message must be for the user."""
     return gr.Error(str(error)[:MAX_MESSAGE], print_exception=False)

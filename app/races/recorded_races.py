@@ -39,7 +39,7 @@ class RecordedRaces:
         self.replay = functools.cache(self._replay)
 
     def listed(self) -> list[dict[str, Any]]:
-        """Return what a list of races says of each: its id, its title and its seed."""
+        """Return the id, the title and the seed of each race, for a list of races."""
         return [
             {"id": name, "title": title, "seed": self.headers[name]["seed"]}
             for name, title in self.titles.items()

@@ -33,7 +33,7 @@ SAMPLING_KNOBS = {field: each for field, each in KNOBS.items() if each.group == 
 
 
 def read_request(values: Mapping[str, Any], default_model: str) -> RaceRequest:
-    """Return the request of a form's values, with lanes as `parse_lane` reads them.
+    """Return the request of a form's values, in which lanes are texts as `parse_lane` reads them.
 
     Raises SettingError.
     """
@@ -65,8 +65,8 @@ def read_request(values: Mapping[str, Any], default_model: str) -> RaceRequest:
 def read_infilling(value: Any, model: Any) -> Infilling:
     """Return an infilling of {known, order, model}, as `infilling_value` writes it.
 
-    Without a `model` it may be any model's. Raises SettingError, also for another model's
-    infilling, whose codes mean nothing to this one.
+    Without a `model` the infilling may be any model's. Raises SettingError, also for the
+    infilling of another model, whose codes mean nothing to this `model`.
     """
     if not isinstance(value, dict) or not isinstance(known := value.get("known"), list):
         raise SettingError(
@@ -84,14 +84,14 @@ def read_infilling(value: Any, model: Any) -> Infilling:
 
 
 def infilling_value(infilling: Infilling | None, model: str) -> dict[str, Any] | None:
-    """Return an infilling as `read_infilling` reads it; None for a whole picture."""
+    """Return an infilling as a value for `read_infilling`; None for a whole picture."""
     if infilling is None:
         return None
     return {"known": list(infilling.known), "order": infilling.order, "model": model}
 
 
 def request_values(request: RaceRequest) -> dict[str, Any]:
-    """Return a request as `read_request` reads it."""
+    """Return a request as values for `read_request`."""
     return {
         "prompt": request.prompt,
         "seed": request.seed,
@@ -102,7 +102,7 @@ def request_values(request: RaceRequest) -> dict[str, Any]:
 
 
 def recorded_values(header: Header) -> dict[str, Any]:
-    """Return the form's values of a race that was recorded, without its model."""
+    """Return the form's values for a recorded race, without the race's model."""
     return {
         "prompt": header.prompt,
         "seed": header.seed,
@@ -112,7 +112,7 @@ def recorded_values(header: Header) -> dict[str, Any]:
 
 
 def sampling_values(sampling: Sampling) -> dict[str, Any]:
-    """Return sampling's part of the form's values."""
+    """Return the form's values for a sampling."""
     return {field: getattr(sampling, each.name) for field, each in SAMPLING_KNOBS.items()}
 
 
