@@ -1,4 +1,4 @@
-"""Entry point of a Space and of `python app.py`: starts the page, nothing else."""
+"""Entry point of a Space and of `python app.py`. It only starts the page."""
 
 import os
 import pathlib

@@ -1,6 +1,6 @@
 """The page's settings, each from the environment variable PHOTO_FINISH_<NAME>.
 
-They are read and checked once, when the page starts.
+The settings are read and checked once, when the page starts.
 """
 
 from __future__ import annotations

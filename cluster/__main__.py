@@ -219,7 +219,7 @@ def _plain(message: str) -> str:
 
 
 def _end_at_sigterm() -> None:
-    """Make SIGTERM end the program, and its cluster, as Ctrl-C does."""
+    """Make SIGTERM end the program and its cluster, as Ctrl-C does."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 

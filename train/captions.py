@@ -76,7 +76,7 @@ def plural(name: str) -> str:
 
 
 def phrase(*parts: str) -> str:
-    """Join words, with "an" for "a" before a vowel."""
+    """Join words with spaces, and turn "a" into "an" before a vowel."""
     return re.sub(r"\ba (?=[aeiou])", "an ", " ".join(part for part in parts if part))
 
 
@@ -159,7 +159,7 @@ def build(captions: int = 12_000, seed: int = 0) -> Tokenizer:
 
 
 def knows_names(tokenizer: Tokenizer) -> bool:
-    """Return whether every name and every layout's word is one token."""
+    """Return whether each of `single_tokens` is one token of the tokenizer."""
     return all(
         sum(i != PAD for i in encoding.ids) == 1
         for encoding in tokenizer.encode_batch(single_tokens())

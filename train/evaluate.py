@@ -133,7 +133,7 @@ def sample_pictures(
 
 @torch.inference_mode()
 def through_tokenizer(vq: EmbeddedVQ, real: np.ndarray) -> np.ndarray:
-    """Encode and decode each of the pictures [N, 160, 160, 3]."""
+    """Return the pictures [N, 160, 160, 3] encoded and decoded by the VQ-VAE."""
     parts = [real[first : first + 16] for first in range(0, len(real), 16)]
     return np.concatenate(
         [pictures(vq, vq.encode(to_pixels(stacked(list(some)))).flatten(1)) for some in parts]

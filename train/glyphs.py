@@ -40,7 +40,7 @@ PEOPLE = frozenset(name for name, heading in names().items() if heading == "peop
 def font() -> ImageFont.FreeTypeFont:
     """Return the emoji font at its only bitmap size.
 
-    Raises FileNotFoundError that names the package if the font is missing.
+    Raises FileNotFoundError, with the name of the package to install, if the font is missing.
     """
     if not FONT.exists():
         raise FileNotFoundError(

@@ -172,7 +172,7 @@ def features(cells: np.ndarray) -> np.ndarray:
 
 
 def blocks(values: np.ndarray, free: np.ndarray) -> np.ndarray:
-    """Average values [.., 39, 39] over the free cells of each block: [.., 4, 4]."""
+    """Average values [.., 39, 39] over the free cells of each of 4 x 4 blocks: [.., 4, 4]."""
     edges = np.arange(0, CELLS, BLOCK)
 
     def sums(x: np.ndarray) -> np.ndarray:
@@ -197,7 +197,7 @@ class GroundJudge:
 
     @classmethod
     def learn(cls, scenes: int = 60, seed: int = 11) -> GroundJudge:
-        """Learn from `scenes` real pictures of each ground."""
+        """Learn a judge from `scenes` real pictures of each ground."""
         rng, whole = np.random.default_rng(seed), np.ones((CELLS - 1, CELLS - 1), bool)
         means, precisions, limits = [], [], []
         for ground in GROUNDS.values():

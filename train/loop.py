@@ -42,7 +42,7 @@ def has_bfloat16() -> bool:
 
 @contextlib.contextmanager
 def at_sigterm(handler: Callable[..., None]) -> Iterator[None]:
-    """Call `handler` at a SIGTERM within this context."""
+    """Call `handler` if a SIGTERM comes within this context."""
     before = signal.signal(signal.SIGTERM, handler)
     try:
         yield

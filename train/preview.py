@@ -64,7 +64,7 @@ def pool(vq: EmbeddedVQ, seed: int, count: int) -> tuple[Tensor, Tensor, Tensor]
 
 
 def raced(folder: Path = RACES) -> np.ndarray:
-    """Return the finished grids of the recorded races, int [N, h, w], without duplicates."""
+    """Return all recorded races' finished grids of codes, int [N, h, w], without duplicates."""
     traces = [Trace.loads(file.read_text()) for file in sorted(folder.glob("*.json"))]
     grids = [
         trace.tokens(lane).reshape(trace.header.grid)
@@ -114,7 +114,7 @@ def one_colour(model: EmbeddedModel) -> Draw:
 
 
 def seconds(draw: Draw, grids: np.ndarray) -> float:
-    """Return the seconds that drawing these grids takes, the shortest of 15 times."""
+    """Return the seconds that `draw` takes to draw the grids: the shortest of 15 times."""
 
     def times() -> Iterator[float]:
         for _ in range(15):

@@ -157,7 +157,7 @@ def held_out(what: Scene) -> bool:
 
 
 class Wanted(TypedDict, total=False):
-    """The wishes for a random scene; see `random_scene`."""
+    """Options of a random scene; `random_scene` explains them."""
 
     shares: np.ndarray | None
     layout: Layout | None
@@ -261,9 +261,9 @@ def render(what: Scene, rng: np.random.Generator) -> np.ndarray:
 def scene(
     seed: int, index: int, *, held: bool = False, **wanted: Unpack[Wanted]
 ) -> tuple[Scene, np.ndarray]:
-    """Return scene `index` of stream `seed`: what it shows and its pixels uint8 [SIZE, SIZE, 3].
+    """Return scene `index` of stream `seed`: its description and its pixels uint8 [SIZE, SIZE, 3].
 
-    `wanted` is as in `random_scene`.
+    `wanted` has options of `random_scene`.
     """
     rng = np.random.default_rng((seed, index, held))
     what = random_scene(rng, held=held, **wanted)

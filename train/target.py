@@ -71,7 +71,7 @@ class Drawn(NamedTuple):
 
 
 class Examples(NamedTuple):
-    """Training examples of a network: `Drawn` with codes [B, 400] in place of pictures."""
+    """Training examples of a network: as `Drawn`, but with codes [B, 400] in place of pictures."""
 
     captions: Tensor
     codes: Tensor
@@ -133,7 +133,7 @@ def inputs(target: EmbeddedTarget, some: Examples) -> Tensor:
 
 
 def token_loss(target: EmbeddedTarget, some: Examples) -> Tensor:
-    """Return the cross-entropy of every image token, nats [B, 400]."""
+    """Return the cross-entropy of each image token in nats, [B, 400]."""
     with autocast():
         hidden = target.model(
             inputs_embeds=inputs(target, some), use_cache=False

@@ -65,7 +65,7 @@ def differences(x: Tensor) -> tuple[Tensor, Tensor]:
 
 @torch.no_grad()
 def psnr(vq: EmbeddedVQ, shown: list[tuple[Scene, np.ndarray]]) -> list[tuple[str, float]]:
-    """Return each thing's name and its square's PSNR in dB, for the things of the `shown` scenes."""
+    """Return each thing's name and the PSNR in dB of its square, for all `shown` scenes."""
     values = []
     for first in range(0, len(shown), BATCH):
         some = shown[first : first + BATCH]

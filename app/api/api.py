@@ -78,7 +78,7 @@ class Api:
         guided_tokens: int | None = None,
     ) -> Iterator[dict]:
         """Races decoders of one autoregressive image model against each other and returns the table
-        of results, with each picture's codes. A lane is a decoder's name, or name and knobs:
+        of results, with each picture's codes. A lane is a decoder's name, or the name and knobs:
         "gsd:G=50;d=0.3".
 
         Parameters:
@@ -87,18 +87,20 @@ class Api:
                 on one machine always, on others nearly always.
             lanes: 1 to 8 of: ar, jacobi, fpi, sjd, scd, sjd-relaxed, gsd, lantern, sjd-pac, zipar,
                 rows.
-            model: The model's name, by default the one that the page opens with.
+            model: The model's name, by default that of the model with which the page opens.
             guidance: Classifier-free guidance, 1 to 20, by default the model's.
             temperature: From 0.1 to 2, by default the model's.
             top_k: Only the k likeliest tokens can be drawn, 0 to 65536, where 0 allows all.
-            top_p: Only the likeliest tokens that hold this share can be drawn, 0.05 to 1.
+            top_p: Only the likeliest tokens that together have this probability can be drawn,
+                0.05 to 1.
             pictures: Whether the result has each lane's picture, as a PNG file in base64.
             trace: Whether the result has the race as a file's text, which the page opens.
-            guided_tokens: Guidance for the first n tokens alone, 0 for all; at most a picture's.
+            guided_tokens: Guidance only for the first n tokens of a picture; 0 for all of them.
         Returns: The state, and each lane's forward passes, seconds, speed-up over vanilla AR and
-            shift: how far, on average, one test of a draft commits from the model's own
-            distribution (TV, 0 to 1); 0 for a lossless decoder, null where no draft was tested;
-            of zipar, rows and parallel, whose tokens do not see all before them, of one token.
+            shift. The shift is how far what one test of a draft commits is from the model's own
+            distribution, on average (TV, 0 to 1). It is 0 for a lossless decoder, and null where
+            no draft was tested. For zipar, rows and parallel, whose tokens do not see all earlier
+            tokens, it is the shift of one token.
         """
         values = {"prompt": prompt, "seed": seed, "lanes": lanes, "model": model}
         sampling = Sampled(guidance, guided_tokens, temperature, top_k, top_p)
@@ -128,12 +130,12 @@ class Api:
             prompt: What the whole picture should show, in English, at most 1000 characters.
             seed: A whole number from 0 to 9007199254740991; the same seed runs the same race,
                 on one machine always, on others nearly always.
-            lanes: 1 to 8 of those of `race` without zipar and rows, and of assd and parallel, which
-                need a model that fills in any part.
-            known: The picture's codes, row by row, and -1 where it is to be filled in. Most models
-                fill in everything behind some token alone, in raster order.
-            order: The order in which it is filled in: spread or raster.
-            model: As in `race`; so are those that follow.
+            lanes: 1 to 8 of the decoders of `race` except zipar and rows, and of assd and parallel,
+                which need a model that fills in any part.
+            known: The picture's codes, row by row, with -1 for each token to be filled in. Most
+                models can only fill in everything after some token, in raster order.
+            order: The order in which tokens are filled in: spread or raster.
+            model: As in `race`, and so are the parameters that follow.
         """
         infilling = {"known": known, "order": order}
         values = {"prompt": prompt, "seed": seed, "lanes": lanes, "model": model}

@@ -1,6 +1,6 @@
 """The results of the API's calls, with a description of each field.
 
-docs/api.md and the schema for MCP clients have these descriptions.
+docs/api.md and the schema for MCP clients show these descriptions.
 """
 
 from __future__ import annotations

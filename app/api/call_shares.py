@@ -1,7 +1,7 @@
 """The share of one address in gradio's queues of calls.
 
-Gradio limits the calls of all addresses together, takes them in order, and keeps the answers of two
-thousand sessions until they are read, if ever.
+Gradio has one limit for the calls of all addresses together, takes the calls in order, and
+keeps the answers of two thousand sessions until they are read, if ever.
 """
 
 from __future__ import annotations

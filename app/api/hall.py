@@ -46,7 +46,7 @@ class Open(BaseModel):
 
 
 class Taken(BaseModel):
-    """A stage's message that a prompt was picked and no longer waits."""
+    """A stage's message that the prompt of this number was picked and no longer waits."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 

@@ -114,7 +114,7 @@ class McpServer:
         return await anyio.to_thread.run_sync(work, *values, limiter=self._threads)
 
     async def _report(self, step: int, result: Mapping[str, Any]) -> None:
-        """Tell a client that asks for progress that its call goes on."""
+        """Tell the client that its call goes on, if the client asked for progress."""
         context = self._server.request_context
         if context.meta and context.meta.progressToken is not None:
             await context.session.send_progress_notification(

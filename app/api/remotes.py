@@ -59,7 +59,7 @@ class Press(BaseModel):
 
 
 class Heard(BaseModel):
-    """A stage's confirmation of the turns up to this one."""
+    """A stage's confirmation that it heard all turns up to `turn`."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 

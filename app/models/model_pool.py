@@ -70,8 +70,8 @@ class Device(Enum):
 class Availability:
     """A model's availability on this machine.
 
-    If it cannot race, `reason` says why in a sentence, and `short_reason` in two or three
-    words. `note` has sentences on what else to know before a race.
+    If the model cannot race, `reason` says why in a sentence, and `short_reason` in two or
+    three words. `note` has sentences on what else to know before a race.
     """
 
     reason: str = ""
@@ -141,7 +141,7 @@ class ModelPool:
     def opening(self) -> tuple[ModelCard, str]:
         """Return the model with which the page opens, and a sentence with the reason.
 
-        The sentence is empty where the settings name the model.
+        The sentence is empty if the settings name that model.
         """
         if SETTINGS.model != AUTO:
             card = self.find(SETTINGS.model) or self.own
@@ -251,7 +251,7 @@ class ModelPool:
             self._gpu_lost, self._name, self._public = reason, "", self.loader
 
     def _loader(self, name: str) -> ModelLoader | None:
-        """Return the model's loader, or None while another public model is loading."""
+        """Return the model's loader, or None while a different public model is loading."""
         if name == self.own.name:
             return self.loader
         with self._lock:

@@ -95,7 +95,7 @@ def word_groups(vocabulary: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def class_groups() -> list[dict[str, Any]]:
-    """Return ImageNet's classes, in the form of `word_groups`."""
+    """Return ImageNet's classes, in the same form as `word_groups`."""
     words = [[each.name, each.emoji, "|".join(each.called)] for each in class_names()]
     return [{"title": "classes of ImageNet", "kind": "classes", "words": words}]
 

@@ -1,4 +1,4 @@
-"""The menu of the board's Share button: links to a race, and files of it."""
+"""The menu of the board's Share button: links to a race, and files of the race."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Instant:
 
 
 def slug(prompt: str) -> str:
-    """Return a prompt as part of a file's name, safe on any system. static/panels/save.js agrees."""
+    """Return a prompt as part of a file's name, safe on any system, like static/panels/save.js."""
     return re.sub(r"[^a-z0-9]+", "-", prompt.lower())[:60].strip("-") or "race"
 
 

@@ -1,7 +1,7 @@
 """The form's picture to fill in.
 
-Its value is what `read_infilling` reads, or None for whole pictures; static/form/fill_in.js paints
-the mask.
+The component's value is what `read_infilling` reads, or None for whole pictures.
+static/form/fill_in.js paints the mask.
 """
 
 from __future__ import annotations

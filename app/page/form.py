@@ -21,7 +21,7 @@ ON_BOARD_JS = """(_, ...values) =>
 
 
 def unfolding(section: gr.Accordion) -> gr.State:
-    """Return the state of whether a section is unfolded; it is folded at first."""
+    """Return a state that is true while a section is unfolded; the section is folded at first."""
     unfolded = gr.State(False)
     section.expand(lambda: True, None, unfolded, **QUIET)
     section.collapse(lambda: False, None, unfolded, **QUIET)

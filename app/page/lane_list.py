@@ -1,7 +1,7 @@
 """The form's list of lanes.
 
-Its value is a list of texts, as `parse_lane` reads them. The decoders and their knobs go to the
-browser once, where static/form/lane_list.js lays the list out.
+The component's value is a list of texts, as `parse_lane` reads them. The decoders and their
+knobs go to the browser once, where static/form/lane_list.js lays the list out.
 """
 
 from __future__ import annotations

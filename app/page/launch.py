@@ -1,4 +1,4 @@
-"""The options with which the page is launched, and its launch."""
+"""Launches the page, with its options for gradio."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class Links:
         self._races, self._form = races, form
 
     def copy(self, *values: Any) -> tuple[str, Any, str]:
-        """Return updates of the link's query, the field that shows it, and the notice.
+        """Return a link's query, an update that shows the link's field, and an empty notice.
 
         Raises gr.Error.
         """
@@ -102,10 +102,10 @@ class Links:
 
     @property
     def fill_js(self) -> str:
-        """Return the script that fills the form in from the answer to the page's opening."""
+        """The script that fills the form in from the answer that `open` gives."""
         return FILL_JS % json.dumps(self._form.initial)
 
 
 def notice_of(text: str, role: str) -> str:
-    """Return a paragraph that the page shows, and that a screen reader says."""
+    """Return a text as a paragraph that the page shows and a screen reader says; "" if empty."""
     return f'<p class="notice" role="{role}">{html.escape(text)}</p>' if text else ""

@@ -126,7 +126,7 @@ def race_sweep(
 
 
 def updates(figures: list[Figure]) -> list[Any]:
-    """Return updates of the columns, their texts and their plots."""
+    """Return updates of the figures' columns, texts and plots."""
     if not figures:
         return [gr.update(visible=False)] * FIGURES + [gr.skip()] * 2 * FIGURES
     texts, plots = map(figure_text, figures), (figure.plot for figure in figures)

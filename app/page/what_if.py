@@ -44,7 +44,7 @@ SLIDERS = {f"{rule}.{knob}": rule for rule, names in RULES.items() for knob in n
 
 
 def lane_choices(trace: Trace) -> list[tuple[str, int]]:
-    """Return (title, index) of the lanes that have a first rejection on record."""
+    """Return (title, index) of the lanes whose trace has a first rejection."""
     return [
         (runner.name, runner.index) for runner in runners(trace) if len(runner.table.rejections)
     ]
@@ -70,9 +70,9 @@ def opening(trace: Trace) -> tuple[int | None, str]:
 
 
 def answer(trace: Trace, lane: Any, rule: Any, knobs: Mapping[str, Any]) -> str:
-    """Return how many of a lane's first rejected drafts `rule` would have accepted.
+    """Return a sentence on how many of a lane's first rejected drafts `rule` would have accepted.
 
-    `knobs` are the sliders' values, by field. Raises SettingError.
+    `knobs` has the sliders' values, by field. Raises SettingError.
     """
     choices = {index: title for title, index in lane_choices(trace)}
     if not choices:
@@ -125,7 +125,7 @@ def plots(
 
 
 def _settings(trace: Trace, lane: Any, rule: Any, knobs: Mapping[str, Any]) -> Settings:
-    """Return the settings to judge by. Raises SettingError, also without a lane or a rule."""
+    """Return the settings by which to judge. Raises SettingError, also without a lane or rule."""
     lanes = [index for _, index in lane_choices(trace)]
     if isinstance(lane, bool) or not isinstance(lane, int) or lane not in lanes:
         raise SettingError("Choose a lane of this race.")
@@ -147,7 +147,7 @@ def _span(field: str) -> tuple[float, float]:
 
 
 def _values(field: str) -> list[float]:
-    """Return the values of a knob for its curve, close together where they are small."""
+    """Return the values of a knob for its curve; small values are closer together."""
     low, high = _span(field)
     values = low + (high - low) * np.linspace(0, 1, POINTS) ** 2
     if isinstance(KNOBS[field].default, int):

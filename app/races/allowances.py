@@ -25,7 +25,7 @@ class Allowance:
 
     @property
     def left(self) -> float:
-        """Return the seconds that are left now, at least 0."""
+        """The seconds that are left now, at least 0."""
         with self._lock:
             before = self._clock() - QUARTER
             while self._spent and self._spent[0][0] <= before:
@@ -34,7 +34,7 @@ class Allowance:
 
     @property
     def note(self) -> str:
-        """Return the sentence that says what is left; "" without a limit."""
+        """The sentence that says how many seconds are left; "" without a limit."""
         if math.isinf(budget := self.left):
             return ""
         return (
@@ -48,7 +48,7 @@ class Allowance:
                 self._spent.append((self._clock(), seconds))
 
     def require(self) -> None:
-        """Raise SettingError where nothing is left."""
+        """Raise SettingError if no seconds are left."""
         if self.left:
             return
         with self._lock:

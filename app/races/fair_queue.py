@@ -23,7 +23,7 @@ _numbers = itertools.count(1)
 
 
 class QueueFullError(Exception):
-    """The queue is full; the message is for the user."""
+    """Raised if the queue is full; the message is for the user."""
 
 
 @dataclass(slots=True, eq=False)
@@ -48,8 +48,8 @@ class Ticket:
 class Wait:
     """A race's wait in the queue.
 
-    `ahead` races come first and take about `seconds`, which is None until a race on the device
-    has ended.
+    `ahead` races come first and take about `seconds`. `seconds` is None until some race on the
+    device has ended.
     """
 
     ahead: int
@@ -90,9 +90,10 @@ class FairQueue:
 
         Args:
             max_waiting: largest number of waiting races.
-            at_once: how many races run on a device at a time; one by default.
-            clock: returns seconds.
-            report: called with the number of waiting races whenever it changes.
+            at_once: number of races that run at a time on each device; one if a device is not
+                named.
+            clock: returns the time in seconds.
+            report: called with the number of waiting races whenever this number changes.
         """
         self._max_waiting, self._at_once, self._clock = max_waiting, at_once or {}, clock
         self._report = report
@@ -146,7 +147,7 @@ class FairQueue:
                     self._seconds[ticket.device].append(ticket.seconds)
 
     def seconds_of(self, ticket: Ticket) -> float:
-        """Return how long a race has had the device so far."""
+        """Return the seconds for which a race has had the device so far."""
         with self._lock:
             here = ticket.racing and ticket in self._tickets
             return self._clock() - ticket.started if here else ticket.seconds

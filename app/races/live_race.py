@@ -95,7 +95,7 @@ class LiveRace:
         self.stopped.set()
 
     def begin(self) -> None:
-        """Wait until a page has the first message, whose lanes are empty."""
+        """Wait at most BEGIN_SECONDS until a page has the first message, whose lanes are empty."""
         with self._turn:
             self._turn.wait_for(lambda: any(each.ack for each in self._watchers), BEGIN_SECONDS)
 
@@ -137,9 +137,9 @@ class LiveRace:
             self._events.close()
 
     def watch(self) -> Boards:
-        """Yield the newest board to a program of this process until the race has ended.
+        """Yield the newest board to a program in this process, until the race has ended.
 
-        Raises gr.Error.
+        None is yielded if nothing is new. Raises gr.Error.
         """
         with self._watching(_Watcher(self._turn.notify_all)) as watcher:
             while True:

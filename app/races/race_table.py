@@ -1,4 +1,4 @@
-"""RaceTable: every race to which a visitor can come back, by its id."""
+"""RaceTable: every race to which a visitor can come back, by the race's id."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class StoredRace:
         return figures(self.recording.trace)
 
     def replay(self) -> Snapshot:
-        """Return the whole race as one snapshot."""
+        """Return the whole race as one snapshot, as at its end."""
         machine, recorded = self.recording.trace.header.machine, not self.raced_here
         own = {"id": self.id, "link": self.link, "recorded": recorded}
         own["elsewhere"] = recorded and not is_of_this_machine(machine)

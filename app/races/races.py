@@ -74,7 +74,7 @@ class Races:
         return tuple(Lane(name) for name in self.pool.lanes(model))
 
     def default_on(self, model: str | None) -> RaceRequest:
-        """Return the default request, with the lanes that race on `model` if it exists."""
+        """Return the default request, with the lanes that race on `model` if that model exists."""
         if model is None or self.pool.find(model) is None:
             return self.default
         return replace(self.default, lanes=self._lanes(model))
@@ -86,7 +86,7 @@ class Races:
     def read(self, values: Mapping[str, Any]) -> RaceRequest:
         """Return the request of plain values, as `read_request` takes them.
 
-        Raises gr.Error if it cannot be run here.
+        Raises gr.Error if the request cannot be run here.
         """
         try:
             request = read_request(values, self.default.model)
@@ -236,7 +236,7 @@ class Races:
             self._table.stop(race.id, session)
 
     def seconds_of(self, race: LiveRace) -> float:
-        """Return how long a race has had the device so far."""
+        """Return the seconds for which a race has had the device so far."""
         return self._queue.seconds_of(race.ticket)
 
     def owns(self, race: LiveRace | StoredRace, session: str) -> bool:

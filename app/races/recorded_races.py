@@ -16,9 +16,9 @@ TOUR, ROWS = "tour", "rows"  # races of the guided tour
 
 
 class RecordedRaces:
-    """The recorded races of a folder, by file stem, which is their id.
+    """The recorded races of a folder. A race's id is its file's stem.
 
-    `titles` say what is drawn. Files are parsed at first use.
+    `titles` say what each race draws. Files are parsed at first use.
     """
 
     def __init__(self, folder: Path = FOLDER) -> None:

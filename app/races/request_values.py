@@ -16,7 +16,7 @@ from engine.trace import MAX_SIDE, Header
 
 @dataclass(frozen=True, slots=True)
 class KnobField:
-    """One knob of a group's settings, under its name in links (`sjd.window`)."""
+    """A knob of a group's settings; KNOBS has it under its name in links, such as `sjd.window`."""
 
     group: str
     name: str

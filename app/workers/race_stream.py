@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """Nothing new to show. It is yielded often, because a race can be ended between two events."""
+    """Nothing new to show. Yielded often, because a race can be ended between two events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,5 +167,5 @@ class RaceStream:
         return self.race.trace((*self.frames, *ends))
 
     def recording(self) -> RecordedRace:
-        """Return the recording. Raises TraceError for a race that is too long for a file."""
+        """Return the race's recording. Raises TraceError if the race is too long for a file."""
         return record(self.trace(), self.race.model, self._board.pictures())
