@@ -113,7 +113,10 @@ class Racer:
             yield WorkerFailure(failure, message)
 
     def _record(self, stream: RaceStream) -> Generator[Recording, None, None]:
-        """Yield a finished race's recording, or nothing if recording fails: the race counts."""
+        """Yield a finished race's recording.
+
+        Yields nothing if the recording fails: the race still counts as finished.
+        """
         try:
             self._count(stream.trace())
             recording = Recording(stream.recording().dumps())

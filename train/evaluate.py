@@ -153,9 +153,9 @@ def scores(
     """Return the share of pictures that pass each test, with its 95% interval.
 
     The tests are: the right thing in each square, among 100 things and among all; nothing
-    elsewhere; and all right (things, colours, nothing elsewhere). Scenes that name colours are
-    also tested for right colours, and scenes that show some ground for the right ground. With
-    `equal`, a picture may be all right with its things in any order.
+    elsewhere; and "right" as in this module's docstring. Scenes that name colours are also
+    tested for right colours, and scenes that show some ground for the right ground. With
+    `equal`, a picture may be "right" with its things in any order.
     """
     rng = np.random.default_rng(0)
     outcomes: dict[str, list[bool]] = {}

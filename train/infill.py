@@ -78,7 +78,7 @@ def scattered(rng: np.random.Generator) -> np.ndarray:
 
 
 def half(rng: np.random.Generator) -> np.ndarray:
-    """Return every cell; `paint` takes as many rows of them as it needs."""
+    """Return every cell; `paint` takes as many rows of cells as it needs."""
     return np.ones((GRID, GRID), bool)
 
 

@@ -92,7 +92,7 @@ class Supply(Dataset[Batch], Generic[Batch]):
         return self._make(step)
 
     def batch(self, step: int) -> Batch:
-        """Return the batch of this step, in main memory."""
+        """Return the batch of step `step`, in main memory."""
         if DEVICE.type == "cpu":
             return self._make(step)
         if self._ahead is None:

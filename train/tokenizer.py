@@ -83,8 +83,8 @@ def psnr(vq: EmbeddedVQ, shown: list[tuple[Scene, np.ndarray]]) -> list[tuple[st
 def shares_by_error(vq: EmbeddedVQ) -> np.ndarray:
     """Return the shares [things] in which things are drawn for training.
 
-    A thing's share is proportional to its root mean square error on grey, limited to half and
-    three times the mean.
+    A thing's share is proportional to its root mean square error on a grey ground, limited to
+    half and three times the mean.
     """
     names = vocabulary()[0]
     fours = [tuple(np.take(names, range(i, i + 4), mode="wrap")) for i in range(0, len(names), 4)]

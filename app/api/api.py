@@ -95,11 +95,11 @@ class Api:
                 0.05 to 1.
             pictures: Whether the result has each lane's picture, as a PNG file in base64.
             trace: Whether the result has the race as a file's text, which the page opens.
-            guided_tokens: Guidance only for the first n tokens of a picture; 0 for all of them.
+            guided_tokens: Guidance only for the first n tokens of a picture, 0 for all tokens.
         Returns: The state, and each lane's forward passes, seconds, speed-up over vanilla AR and
-            shift. The shift is how far what one test of a draft commits is from the model's own
-            distribution, on average (TV, 0 to 1). It is 0 for a lossless decoder, and null where
-            no draft was tested. For zipar, rows and parallel, whose tokens do not see all earlier
+            shift. The shift is the average distance (TV, 0 to 1) between the distribution that one
+            test of a draft commits and the model's own: 0 for a lossless decoder, null where no
+            draft was tested. For zipar, rows and parallel, whose tokens do not see all earlier
             tokens, it is the shift of one token.
         """
         values = {"prompt": prompt, "seed": seed, "lanes": lanes, "model": model}

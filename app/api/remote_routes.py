@@ -53,7 +53,7 @@ def remote_routes(remotes: Remotes) -> list[Route]:
     )
 
     def stage_of(request: Request) -> Stage:
-        """Return the stage whose key is in the request's address. Raises Refused if none is."""
+        """Return the stage whose key is in the request's address. Raises Refused for other keys."""
         if stage := remotes.of_key(request.path_params["key"]):
             return stage
         raise Refused(404, GONE)

@@ -174,7 +174,7 @@ class ModelPool:
         }
 
     def waiting(self, request: RaceRequest) -> Waiting:
-        """Return a request as a race that waits.
+        """Return the waiting race of a request.
 
         The race's machine is known already if the race will run on this CPU. Raises
         SettingError for a model that is not on the page.
@@ -191,7 +191,7 @@ class ModelPool:
         """Take the number of waiting races, whenever this number changes, for metrics."""
 
     def is_slow(self, name: str) -> bool:
-        """Return whether this is a public model that races here on a CPU, which takes minutes."""
+        """Return whether a public model can race here, but on a CPU, which takes minutes."""
         here = self.availability(name).available
         return here and name != self.own.name and self.device(name) is Device.CPU
 

@@ -72,7 +72,7 @@ def results_panel(races: Races, board: gr.HTML, race_and_key: list[Any]) -> None
 def _draw_unfolded(
     races: Races, shown: gr.State, section: gr.Accordion, draw: Callable[[StoredRace], None]
 ) -> None:
-    """Draw a section for the race that is `shown`, once the section is unfolded.
+    """Draw a section about the race that is `shown`, while the section is unfolded.
 
     The drawing is removed when the section is folded: charts are a megabyte of script, and
     would stay in the page's memory.

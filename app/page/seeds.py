@@ -43,7 +43,10 @@ COMMAND = "<p>In a terminal: <code>{}</code></p>"
 
 
 def seeds_section(races: Races, shown: gr.State, board: gr.HTML, on_board: gr.Textbox) -> None:
-    """Lay out the section; `shown` is the id of the page's race, and changes once that is over."""
+    """Lay out the section of several seeds.
+
+    `shown` is the id of the race on the page, and changes once that race is over.
+    """
     gr.HTML(ABOUT, apply_default_css=False)
     with gr.Row(elem_classes="seeds-choice"):
         number = seeds_number("seeds-number")

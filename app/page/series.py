@@ -1,4 +1,4 @@
-"""A race from several seeds, one race after another, because one seed is a coin toss."""
+"""A race from several seeds, one race after another, because one seed can mislead."""
 
 from __future__ import annotations
 

@@ -34,7 +34,10 @@ FIGURES = 2  # passes and seconds
 
 
 def sweep_section(races: Races, shown: gr.State, board: gr.HTML, on_board: gr.Textbox) -> None:
-    """Lay out the section; `shown` is the id of the page's race, and changes once that is over."""
+    """Lay out the section of a sweep.
+
+    `shown` is the id of the race on the page, and changes once that race is over.
+    """
     gr.HTML(ABOUT, apply_default_css=False)
     with gr.Row(elem_classes="seeds-choice"):
         lane = unchecked(gr.Dropdown([], label="Lane", min_width=160, elem_id="sweep-lane"))

@@ -147,7 +147,7 @@ def _span(field: str) -> tuple[float, float]:
 
 
 def _values(field: str) -> list[float]:
-    """Return the values of a knob for its curve; small values are closer together."""
+    """Return the values of a knob for its curve, with small steps between small values."""
     low, high = _span(field)
     values = low + (high - low) * np.linspace(0, 1, POINTS) ** 2
     if isinstance(KNOBS[field].default, int):

@@ -1,1 +1,1 @@
-"""Races: asked for, in the queue, running, watched and kept."""
+"""A race's life: how it is asked for, waits in the queue, runs, is watched and is kept."""

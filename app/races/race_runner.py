@@ -1,6 +1,6 @@
 """RaceRunner: takes a race through the queue, the model's loading and the device.
 
-At the end it keeps the race's recording.
+At the end RaceRunner keeps the race's recording.
 """
 
 from __future__ import annotations

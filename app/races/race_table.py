@@ -61,10 +61,9 @@ class StoredRace:
 
 @dataclass(slots=True)
 class _Entry:
-    """A race, with the visitor and the address whose share of memory it takes.
+    """A race, with the visitor and the address whose share of memory the race takes.
 
-    `leave_time` is the time in seconds at which the visitor's page was gone; None while it is
-    open.
+    `leave_time` is the time in seconds at which the visitor left the page; None before that.
     """
 
     visitor: str

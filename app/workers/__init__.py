@@ -1,1 +1,1 @@
-"""A race on a device: in the page's process, on ZeroGPU or on a racer of a cluster."""
+"""Running a race on a device: in the page's process, on ZeroGPU or on a cluster's racer."""
