@@ -230,8 +230,8 @@ def read(environment: Mapping[str, str] = os.environ) -> AppSettings:
     """Read the settings from environment variables.
 
     Raises SystemExit, with a line for each variable that is unknown or has an invalid value.
-    Variables that Kubernetes sets for a Service are ignored, although the Service's name makes
-    them begin like settings.
+    Variables that Kubernetes sets for a Service called photo-finish look like settings, and are
+    ignored.
     """
     known = [field.upper() for field in AppSettings.model_fields]
     errors, services = [], []

@@ -93,7 +93,10 @@ class ClusterPool(ModelPool):
         self._waiting.set(races)
 
     def run(self, request: RaceRequest) -> WorkerEvents:
-        """Yield the race's events. If this generator is closed, the race ends after its step."""
+        """Yield the race's events.
+
+        If this generator is closed, the race ends after the step in progress.
+        """
         end = "stopped"
         try:
             for event in self._events(request):

@@ -68,7 +68,10 @@ class Racer:
         return {card: self._pool.availability(card.name) for card in self._pool.cards}
 
     async def race(self, request: RaceRequest) -> AsyncGenerator[Event, None]:
-        """Yield the race's events. If this is closed or cancelled, the race ends after its step."""
+        """Yield the race's events.
+
+        If this generator is closed or cancelled, the race ends after the step in progress.
+        """
         if serve.get_multiplexed_model_id():
             await self._warm(request.model)
         loop, thread = asyncio.get_running_loop(), self._thread(request.model)
@@ -88,7 +91,7 @@ class Racer:
     async def _warm(self, name: str) -> str:
         """Tell Ray's router that this replica has the model, or soon will.
 
-        The number of models is 1 because a ModelPool keeps one public model in memory.
+        One model per replica, because a ModelPool keeps one public model in memory.
         """
         return name
 

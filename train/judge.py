@@ -166,7 +166,7 @@ def free_cells(what: Scene) -> np.ndarray:
 
 
 def features(cells: np.ndarray) -> np.ndarray:
-    """Return [39, 39, 9]: each cell's colour, and how it changes to the right and downwards."""
+    """Return [39, 39, 9]: each cell's colour, and its change to the next cell right and below."""
     here = cells[:-1, :-1]
     return np.concatenate([here, cells[:-1, 1:] - here, cells[1:, :-1] - here], -1)
 

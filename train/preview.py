@@ -128,8 +128,8 @@ def seconds(draw: Draw, grids: np.ndarray) -> float:
 def print_figures(weights: Path) -> None:
     """Print the weights' speed on one thread, and their PSNR on pictures not seen in training.
 
-    The PSNR is also printed of decoders fitted like those of public models and, for comparison,
-    of the table of patches before the first step and of one colour per code.
+    The PSNR is also printed for decoders fitted like those of public models. For comparison it
+    is printed for the table of patches before the first step, and for one colour per code.
     """
     torch.set_num_threads(1)
     model = EmbeddedModel(weights)

@@ -63,8 +63,8 @@ class McpServer:
     def routes(self) -> list[Route]:
         """Return the tools' route, with and without a slash at the end, and the schema's route.
 
-        The first needs both forms because not every client follows a redirect. The hub asks a
-        Space for the schema.
+        Not every client follows a redirect, so both forms are needed. The hub asks a Space for
+        the schema.
         """
         return [
             Route(PATH, self, methods=["POST"]),

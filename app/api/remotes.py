@@ -125,9 +125,9 @@ class Remotes:
         return next((s for s in stages if same(s.key.encode(), key.encode())), None)
 
     async def listen(self, stage: Stage) -> AsyncIterator[str]:
-        """Yield a stage's turns as server-sent events, until its code ends or it listens again.
+        """Yield a stage's turns as server-sent events, until the code ends or a newer call listens.
 
-        A stage listens again after its connection was cut, and gets the turns that it has not
+        A stage whose connection was cut listens again, and gets the turns that it has not
         confirmed.
         """
         stage.news.set()

@@ -40,7 +40,7 @@ def examples(card: ModelCard | None) -> tuple[str, ...]:
 
 @functools.cache
 def vocabulary(prompts: Prompts) -> dict[str, Any]:
-    """Return the names that scenes can have, as lists by kind; {} for other kinds of prompts."""
+    """Return the names for prompts that describe scenes, as lists by kind; {} for other prompts."""
     if prompts is not Prompts.SCENES:
         return {}
     return json.loads((WEIGHTS / "world.json").read_text("utf-8"))

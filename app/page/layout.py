@@ -271,7 +271,7 @@ def _settings(
     form = Fields({**first, **sampling, "model": model, "infilling": infilling})
 
     def update(name: Any, texts: Any) -> list[Any]:
-        """Return form updates to the model's sampling, and to its lanes unless others were chosen."""
+        """Return form updates: the model's sampling, and its lanes unless others were chosen."""
         pool = races.pool
         if (card := pool.find(name)) is None:
             return form.updates({})

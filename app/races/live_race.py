@@ -86,7 +86,7 @@ class LiveRace:
 
     @property
     def reason(self) -> str:
-        """Why the race ends if its visitor did not stop it, for the user; "" if it goes on."""
+        """Why the race ends although its visitor did not stop it, for the user; else ""."""
         gone = not self._watchers and time.monotonic() - self._seen > UNWATCHED_SECONDS
         return self.ticket.cancelled or (UNWATCHED if gone else "")
 

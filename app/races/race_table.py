@@ -111,8 +111,8 @@ class RaceTable:
     def get(self, race_id: Any, visitor: str | None, key: Any = "") -> LiveRace | StoredRace | None:
         """Return a race, or None if the race is not kept or never was.
 
-        A visitor who asks for a race becomes its owner if its page is gone, or if the visitor
-        sends its key.
+        A visitor who asks for a race becomes its owner if the owner's page is gone, or if the
+        visitor sends the race's key.
         """
         with self._lock:
             self._drop_expired()

@@ -222,10 +222,11 @@ class Races:
         return race
 
     def stop(self, race_id: Any, key: Any, session: str) -> None:
-        """Stop a race, and the races of its series that follow, for the page that began it.
+        """Stop a race, and the races of its series that follow, for the page that began the race.
 
-        That page has the race's key, also after it is loaded again. The race may be over
-        already. Raises gr.Error for any other page.
+        That page has the race's key, also after a reload. If the race is over already, the rest
+        of its series is stopped. Raises gr.Error if another page asks to stop a race in
+        progress.
         """
         race = self.find(race_id, session, key)
         if isinstance(race, LiveRace):
