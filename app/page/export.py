@@ -153,8 +153,8 @@ def make_file(
             work.pause()
             if work.seconds > most:
                 raise SettingError(
-                    f"This film takes over {most:.3g} seconds to make, all that you have left here"
-                    " now. Choose a higher speed."
+                    f"This film takes over {most:.3g} seconds to make, which is all the time that"
+                    " you have left here now. Choose a higher speed."
                 )
             progress(fraction)
 

@@ -54,7 +54,7 @@ LINKS = (
     ' <a href="https://huggingface.co/spaces/{space}/blob/main/weights/README.md" target="_blank"'
     ' rel="noopener">Model card</a></nav>'
 )
-DRAWS = "<p>It draws emoji: animals, things, colours, grounds.</p>"
+DRAWS = "<p>The model draws emoji: animals, things, colours and grounds.</p>"
 OPTIONS = (
     '<button type="button" aria-expanded="false" aria-controls="settings">Lanes and options'
     "</button>"

@@ -91,7 +91,7 @@ class Links:
                     waits = NOT_HERE if embedded else GONE if race_id else WAITS
                     notice += notice_of(waits, "status")
             elif kept is None and race_id:
-                raise SettingError("Its race is no longer kept here.")
+                raise SettingError("The race of the link is no longer kept here.")
         except SettingError as error:
             text = f"This link cannot be used, so the form keeps its own values. {error}"
             notice += notice_of(text, "alert")

@@ -64,7 +64,7 @@ def describe(pool: ModelPool, name: Any) -> str:
         seconds = zerogpu.cost(card.name, DEFAULT)
         cost = (
             f" A race of {len(DEFAULT)} lanes takes up to {seconds:g} seconds of your daily"
-            " GPU time: two minutes without an account, five with a free one."
+            " GPU time, which is two minutes without an account and five with a free one."
         )
     download = (
         "" if _at_hand(card) else f" Its first race downloads about {card.download / 1e9:.1f} GB."

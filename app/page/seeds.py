@@ -24,8 +24,8 @@ from visualize.figures.seeds import over_seeds
 
 SEEDS = 5  # at first
 ABOUT = (
-    "<p>One seed can mislead. This races the lanes on the board from several seeds, one race"
-    " after another, and compares them seed by seed. It ends when you press Stop.</p>"
+    "<p>One seed can mislead. Here the lanes on the board race from several seeds, one race after"
+    " another, and are compared seed by seed. Press Stop to end the series early.</p>"
 )
 COLUMNS = ("Lane", "Rank by passes", "Passes", "Seconds", "Rank by seconds", "Speed-up")
 # as static/panels/save.js makes them
@@ -35,9 +35,10 @@ SAVE = (
     '<button type="button" data-save="csv">CSV</button></p>'
 )
 NOTE = (
-    "“{prompt}”, from {seeds}: mean ± half its 95% interval (Student's t), fewest passes first."
-    " Speed-up: vanilla AR's seconds divided by the lane's. A dash instead of a rank: these seeds"
-    " leave open which of two neighbouring lanes is ahead."
+    "“{prompt}”, from {seeds}: each figure is a mean ± half its 95% interval (Student's t)."
+    " Lanes with the fewest passes come first. Speed-up is vanilla AR's seconds divided by the"
+    " lane's. A dash instead of a rank means that these seeds leave open which of two neighbouring"
+    " lanes is ahead."
 )
 COMMAND = "<p>In a terminal: <code>{}</code></p>"
 
@@ -98,8 +99,8 @@ def time_words(trace: Trace, seeds: Any, allowance: str) -> str:
     machine = html.escape(trace.header.machine.partition(",")[0])
     return (
         f"<p>The lanes of the race on the board took {once:.1f} seconds together on {machine}."
-        f" {seeds:g} such races take {duration_words(seeds * once)}, plus the time to draw."
-        f" {allowance}</p>"
+        f" {seeds:g} such races take {duration_words(seeds * once)}, plus the time to draw the"
+        f" pictures. {allowance}</p>"
     )
 
 

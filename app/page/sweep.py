@@ -28,7 +28,8 @@ from visualize.figures.sweep import sweep_figures
 
 ABOUT = (
     f"<p>Choose a lane of the race on the board, one of its numeric knobs, and 2 to {MAX_LANES}"
-    " values separated by commas. The values race as lanes side by side, from each seed.</p>"
+    " values separated by commas. Each value races as a lane of its own, beside the others, from"
+    " each seed.</p>"
 )
 FIGURES = 2  # passes and seconds
 

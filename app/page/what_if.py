@@ -87,8 +87,8 @@ def answer(trace: Trace, lane: Any, rule: Any, knobs: Mapping[str, Any]) -> str:
     drafts = "1 draft" if tally.rejections == 1 else f"{tally.rejections} drafts"
     return (
         f"{DECODERS[rule].title} with {values} would have accepted {share} of the {drafts} that"
-        f" {choices[lane]} rejected first. The later steps would then have differed: this counts"
-        " single decisions, not a race."
+        f" {choices[lane]} rejected first in a step. The later steps would then have differed, so"
+        " this counts single decisions, not a race."
     )
 
 

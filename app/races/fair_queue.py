@@ -63,7 +63,7 @@ class Wait:
         if self.seconds is None:
             return text
         words = duration_words(self.seconds)
-        return f"{text} If they take as long as the last ones, yours starts within {words}."
+        return f"{text} If they take as long as the last races, yours starts within {words}."
 
 
 class FairQueue:
@@ -180,8 +180,8 @@ class FairQueue:
             )
         self._cancel(
             [ticket for ticket in waiting if ticket.address == greediest][-1],
-            "The queue is full and others had no place in it, so this race was taken out. Try again"
-            " in a minute.",
+            "The queue is full and other visitors had no place in it, so this race was taken out."
+            " Try again in a minute.",
         )
 
     def _cancel_all(self, visitor: Hashable, reason: str) -> None:

@@ -23,7 +23,7 @@ from app.workers.between_steps import BETWEEN_STEPS
 from visualize.board.snapshot import Snapshot
 
 NOT_KEPT = "This race is no longer kept here."
-CLOSED = "Bets are closed, because a lane is half way."
+CLOSED = "Bets are closed, because a lane has half of its tokens."
 SESSION = 64  # characters, at most
 Find = Callable[[str], LiveRace | StoredRace | None]
 

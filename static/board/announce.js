@@ -53,7 +53,7 @@ export function announceEnds(region, state, states, said) {
     const { title, passes, seconds } = lane;
     const isFirst = !before && shown.length > 1 && finished.includes(lane);
     const first = isFirst && seconds === soonest ? " first," : "";
-    return `${title} ${lane.state}${first} after ${passes} passes, ${inSeconds(seconds)} seconds.`;
+    return `${title} ${lane.state}${first} after ${countOf(passes, "pass", "passes")} and ${inSeconds(seconds)} seconds.`;
   });
   if (isOver(race) && !said.has("race")) {
     said.add("race");

@@ -31,7 +31,7 @@ export function tallyInWords(race) {
   const words = on.map(({ lane, count }) => `${count} on ${lane.title}`).join(", ");
   const right = on.filter(({ lane }) => placesOf(allOf(race), lane).seconds === 1);
   const won = right.reduce((sum, { count }) => sum + count, 0);
-  return `Bets: ${words}; ${won} of ${all} were right by seconds.`;
+  return `Bets: ${words}. By seconds, ${won} of the ${countOf(all, "bet", "bets")} ${won === 1 ? "was" : "were"} right.`;
 }
 
 /**
@@ -75,6 +75,6 @@ export function betInWords(race, bet) {
   const { title } = lane;
   const places = placesOf(allOf(race), lane);
   if (places.passes === null || places.seconds === null)
-    return `You bet on ${title}: it did not finish.`;
-  return `You bet on ${title}: ${ordinal(places.passes)} by passes, ${ordinal(places.seconds)} by seconds.`;
+    return `You bet on ${title}: that lane did not finish.`;
+  return `You bet on ${title}: it came ${ordinal(places.passes)} by passes and ${ordinal(places.seconds)} by seconds.`;
 }

@@ -10,8 +10,9 @@ import { isPair, pairOf, whyApart } from "./pair.js";
 
 const REMEMBERED = 16; // races, of some megabytes each; the oldest go first
 const KEPT_RACES = "photo-finish-races"; // what the list says of them outlives a reload
-const BESIDE = "Show it beside the race on the board: of each race the lanes shown, at most four";
-const NOT_SHOWN = "Show it first";
+const BESIDE =
+  "Show this race beside the one on the board. Each race keeps at most four of the lanes shown";
+const NOT_SHOWN = "Show this race first";
 
 /**
  * Keep the finished races of this window. The button and the key e open a list of these races and

@@ -90,6 +90,9 @@ export function announceMask(region, cells, masked, columns, count) {
   const last = cellInWords(lastOf(cells), columns);
   const place = cells.length > 1 ? `From ${first} to ${last}` : capital(first);
   const inside = cells.filter((cell) => masked.has(cell)).length;
-  const some = inside ? "partly to be filled in" : "known";
-  say(region, `${place}: ${inside === cells.length ? "to be filled in" : some}. ${count}.`);
+  const some = inside ? "some tokens are to be filled in" : "known";
+  say(
+    region,
+    `${place}: ${inside === cells.length ? "to be filled in" : some}. In the whole picture: ${count}.`,
+  );
 }

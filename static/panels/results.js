@@ -57,11 +57,12 @@ export function outcomeOf(state) {
   const here = snapshot.recorded ? "" : " here";
   const slower = fewest.some((lane) => fastest.includes(lane)) ? null : fewest[0];
   const why = slower
-    ? `; ${slownessOf(slower, fastest[0])}, so ${fewest.length > 1 ? "they were" : "it was"} not fastest${here}`
+    ? ` ${slownessOf(slower, fastest[0])}, so ${titlesOf(fewest)} ${fewest.length > 1 ? "were" : "was"} not fastest${here}.`
     : "";
+  const each = fewest.length > 1 ? " each" : "";
   const sentences = [
-    `Fewest passes: ${titlesOf(fewest)}, ${fewest[0].passes}${why}.`,
-    `Fastest${here}: ${titlesOf(fastest)}, ${tie}${time} s.`,
+    `Fewest passes: ${titlesOf(fewest)}, with ${fewest[0].passes}${each}.${why}`,
+    `Fastest${here}: ${titlesOf(fastest)}, ${tie}in ${time} s.`,
   ];
   if (ar && same.length)
     sentences.push(`Same picture as ${ar.title} in less time: ${titlesOf(same)}.`);
@@ -76,11 +77,11 @@ const timeOf = (lane) => lane.seconds;
  */
 function slownessOf(lane, faster) {
   const rows = rowsPerPass(lane);
-  if (lane.drafter) return `its small network also ran ${lane.drafter} times`;
+  if (lane.drafter) return `${lane.title}'s small network also ran ${lane.drafter} times`;
   if (rows > WIDER * rowsPerPass(faster))
-    return `each read ${countOf(Math.round(rows), "token", "tokens")}`;
+    return `Each of its passes read ${countOf(Math.round(rows), "token", "tokens")}`;
   const ratio = timeOf(lane) / lane.passes / (timeOf(faster) / faster.passes);
-  return `each took ${ratio.toFixed(1)} times as long as a pass of ${faster.title}`;
+  return `Each of its passes took ${ratio.toFixed(1)} times as long as a pass of ${faster.title}`;
 }
 
 /** Say when a race was stopped. @param {Race} race */
@@ -99,8 +100,8 @@ export function whySentence(state) {
   const ar = done.find(({ decoder }) => decoder === "ar");
   const widest = [...done].sort((a, b) => rowsPerPass(b) - rowsPerPass(a))[0];
   const rule =
-    "Half the passes does not mean half the seconds. A pass over more rows takes longer, far more so on a CPU than on " +
-    "a GPU, and a lane also verifies and drafts.";
+    "Half the passes does not mean half the seconds. A pass over more rows takes longer, on a CPU far more than on " +
+    "a GPU, and a lane also takes time to verify and to draft.";
   const words = [rule];
   if (ar && widest !== ar) {
     const ratio = (forwardMs(widest) / forwardMs(ar)).toFixed(1);
@@ -123,12 +124,12 @@ function drafterWords(lane, model) {
   const total = split.reduce((sum, part) => sum + part, 0);
   const each = (split[3] / drafter / (split[0] / lane.passes)).toFixed(2);
   const own =
-    `${title}'s small network took ${percent(split[3], total)} of its seconds: ${countOf(drafter, "pass", "passes")}, ` +
+    `${title}'s small network took ${percent(split[3], total)} of the lane's seconds: it made ${countOf(drafter, "pass", "passes")}, ` +
     `each ${each} times as long as a pass of the model.`;
   if (model !== "embedded") return own;
   return (
-    `${own} The network is one layer, beside ${TARGET_LAYERS.embedded} layers in this small model and ` +
-    `${TARGET_LAYERS["LlamaGen-XL"]} in LlamaGen-XL, the paper's model.`
+    `${own} The network has one layer. This small model has ${TARGET_LAYERS.embedded} layers, and LlamaGen-XL, ` +
+    `the paper's model, has ${TARGET_LAYERS["LlamaGen-XL"]}.`
   );
 }
 

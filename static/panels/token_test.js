@@ -81,7 +81,7 @@ function neighboursOf({ lane, codes, columns }, row) {
     </span>`;
   });
   return html`<figure class="group">
-    <figcaption>The neighbours it saw</figcaption>
+    <figcaption>The neighbours that this token saw</figcaption>
     <div class="group-swatches">${swatches}</div>
     <p>${seenInWords(lane, row, columns)}</p>
   </figure>`;

@@ -9,7 +9,7 @@ const STARTED = "photo-finish-talk"; // when the talk began, in milliseconds, as
 const SECOND = 1000;
 const SILENCE = 3 * SECOND; // after which the stage counts as gone: it answers every second
 const NONE =
-  "No stage is open in this browser. Press f on the page: this window then follows it again.";
+  "No stage is open in this browser. Press f on the page: this window then follows the stage again.";
 /** @type {Record<string, 1 | -1>} */
 const TURNS = { PageDown: 1, n: 1, ArrowRight: 1, " ": 1, PageUp: -1, p: -1, ArrowLeft: -1 };
 

@@ -122,8 +122,8 @@ function framesOf(lane, index, step, layer) {
   const drafts = length ? `${countOf(length, "draft")} after the frontier` : "no draft yet";
   const accepted = count(DID.ACCEPTED);
   const rejected = count(DID.RESAMPLED);
-  const others = rejected ? `, ${countOf(rejected, "draft")} rejected` : "";
-  const tested = `${accepted} accepted${others}`;
+  const others = rejected ? `, ${rejected} rejected` : "";
+  const tested = `${countOf(accepted, "draft")} accepted${others}`;
   const test = accepted + rejected ? tested : "no draft to test";
   /** @param {number} k @param {string} shown @returns {Change} */
   const at = (k, shown) => ({

@@ -44,7 +44,7 @@ export function oneAtATime(lane, race) {
   const drawn = `token ${shown.token} was drawn${share ? `, with probability ${chance(share[1])}` : ""}`;
   const lines = [
     "A picture is a grid of tokens: small squares. Vanilla AR runs the whole model once for every token; " +
-      `one such run is a pass. Here it took ${seconds} s on ${device}: ${summary(lane)}.`,
+      `one such run is a pass. Here the picture took ${seconds} s on ${device}: ${summary(lane)}.`,
     `A pass gives the next token's distribution p: how probable each of the ${codes} codes is. One code is drawn from p, ` +
       "and only then can the next pass begin.",
     `At pass ${shown.pass} the likeliest code had probability ${chance(shown.top1)}; ${drawn}.`,
@@ -67,7 +67,7 @@ export function guessInParallel(lane) {
       "positions at once. Such a pass can be cheap: a GPU spends most of it on reading the model's weights, once for all positions.",
     "Every draft is drawn again from its newer distribution and stays only if the second draw repeats it. The flatter the " +
       `distributions, the rarer that is: here ${repeated.length} of the ${tested.length} drafts tested were repeated${share}.`,
-    `The board shows pass ${step.nfe}, its best, with ${here.length} repeated. In total: ${summary(lane)}.`,
+    `The board shows Jacobi's best pass, pass ${step.nfe}, in which the second draw repeated ${countOf(here.length, "draft")}. In total: ${summary(lane)}.`,
   ];
   return { step: at + 1, cell, lines };
 }
@@ -78,10 +78,10 @@ export function sameNoise(lane, race) {
   const ar = racedIndex(race, "ar");
   const [differ, compared] =
     ar < 0 ? [0, 0] : differing(lane, laneAt(lane, lane.count), race.lanes[ar]);
-  const equal = `${compared - differ} of ${countOf(compared, "token")} equal`;
+  const equal = `${compared - differ} of ${countOf(compared, "token")} are equal`;
   const found = differ
-    ? `${equal}; the others differ by rounding`
-    : `${equal}, the same picture twice`;
+    ? `here ${equal}, and the others differ by rounding`
+    : `here ${equal}, so both lanes drew the same picture`;
   const lines = [
     "Jacobi redraws every draft with fresh random numbers, so it loses good drafts by chance. Fixed point keeps one noise " +
       "for each place, the noise that vanilla AR has from this seed. A distribution that hardly changed then gives the same token again.",
@@ -92,7 +92,7 @@ export function sameNoise(lane, race) {
   if (!compared) return { cell: null, lines };
   /** @param {string} layer */
   const at = (layer) => ({ layer, against: ar, live: true });
-  const same = `Where they differ: ${differ ? countOf(differ, "token") : "nowhere"}.`;
+  const same = differ ? `They differ in ${countOf(differ, "token")}.` : "They differ nowhere.";
   const frames = [
     { words: "Two lanes, two pictures.", view: at("picture") },
     { words: same, view: at("differs") },
@@ -113,9 +113,9 @@ function keptOf(rows) {
 function keptInWords(scd, sjd) {
   if (!scd.all) return "";
   const own = percent(scd.kept, scd.all);
-  if (!sjd.all) return `: here ${own}`;
+  if (!sjd.all) return `: here ${own} did`;
   const more = scd.kept * sjd.all > sjd.kept * scd.all;
-  return `${more ? ": here" : ". Not in this race:"} ${own}, and in SJD ${percent(sjd.kept, sjd.all)}`;
+  return `${more ? ": here" : ". Not in this race:"} ${own} stayed, and ${percent(sjd.kept, sjd.all)} in SJD`;
 }
 
 // Show the pass that accepted the most guesses.
@@ -126,11 +126,11 @@ export function redrawCoupled(lane, race) {
   const share = keptInWords(keptOf(rows), keptOf(sjd ? rowsOf(sjd) : []));
   const { at, here, cell } = mostAccepted(lane);
   const lines = [
-    "SJD redraws every draft that a pass did not reach with fresh noise, so it loses many that the newer distribution would also " +
+    "SJD uses fresh noise to redraw every draft that a pass did not reach, so it loses many that the newer distribution would also " +
       `draw. SCD redraws them with the same noise, so more of them stay as they are${share}.`,
     "The test is still SJD's, min(1, p / q), with fresh numbers. A draft may depend on earlier drafts at its own place, but not on the " +
       "number that tests it. So the picture's distribution stays exactly vanilla AR's.",
-    `The board shows pass ${lane.steps[at].nfe}, its best, with ${here.length} accepted. In total: ${summary(lane)}${against(race, "sjd")}.`,
+    `The board shows SCD's best pass, pass ${lane.steps[at].nfe}, which accepted ${countOf(here.length, "draft")}. In total: ${summary(lane)}${against(race, "sjd")}.`,
   ];
   return { step: at + 1, cell, lines };
 }
@@ -202,7 +202,7 @@ export function whyHard(lane) {
     flat,
     `${why}The draft's distribution q and the model's p differ by a median TV of ${isFar ? "" : "only "}${chance(apart)}. ` +
       `An exact rule accepts with probability 1 − TV, on average ${chance(mean)}: ${fateOf(chance(mean))}.`,
-    `At the chosen token top-1 is ${chance(shown.top1)} for p and ${chance(shown.top1Draft)} for q, ${isYet ? "yet" : "and"} TV is ${chance(shown.tv)}.`,
+    `At the chosen token the top-1 of p is ${chance(shown.top1)} and that of q is ${chance(shown.top1Draft)}, ${isYet ? "yet" : "and"} their TV is ${chance(shown.tv)}.`,
   ];
   return { layer: "tv", step: lane.count, cell: shown.cell, lines };
 }
@@ -228,7 +228,7 @@ export function treeAndContinuation(lane, race) {
   });
   const at = shown ? shown.at : bestStep(lane, (i) => (ends[i].rejected ? ends[i].kept : -1));
   const lines = [
-    `Draft a tree: the first positions have several candidates each, and the first one to pass is taken. ${aboutTree(later, shown)}`,
+    `Draft a tree: the first positions have several candidates each, and the first candidate to pass is taken. ${aboutTree(later, shown)}`,
     `Do not stop at a rejection: a draft after it stays with probability min(1, p / q). ${aboutEnd(ends[at], ends)}`,
     `In total: ${summary(lane)}${against(race, "sjd")}. The distribution is exactly vanilla AR's.`,
   ];
@@ -241,7 +241,7 @@ function aboutTree(later, shown) {
   const { candidates, pass } = shown;
   const n = candidates.length;
   const last = lastOf(candidates);
-  const failed = n === 2 ? "the first" : `the first ${n - 1}`;
+  const failed = n === 2 ? "the first candidate" : `the first ${n - 1} candidates`;
   const passed = `candidate ${n} passed here (${versus(last.uniform, last.acceptance)}) after ${failed} had failed`;
   return `At pass ${pass} ${passed}. In this race a later candidate was taken ${inTimes(later.length)}.`;
 }
@@ -250,8 +250,8 @@ function aboutTree(later, shown) {
 function aboutEnd(here, ends) {
   const tested = ends.reduce((sum, end) => sum + end.tested, 0);
   const kept = ends.reduce((sum, end) => sum + end.kept, 0);
-  if (!tested) return "This race has no record of a draft that was tested after one.";
-  const all = `in the whole race ${percent(kept, tested)} stayed`;
+  if (!tested) return "This race has no record of a draft that was tested after a rejection.";
+  const all = `in the whole race ${percent(kept, tested)} of such drafts stayed`;
   if (!here.rejected || !here.tested) return `${capital(all)}.`;
-  return `At this pass ${here.kept} of ${here.tested} stayed; ${all}.`;
+  return `At this pass ${here.kept} of ${here.tested} stayed, and ${all}.`;
 }

@@ -58,12 +58,12 @@ export const isReadable = ({ p, q }) =>
 /** @param {Row} row @param {Race} race */
 export const isInside = ({ cell }, { cells }) => cell >= 0.3 * cells && cell < 0.85 * cells;
 
-// Write a lane's totals: "256 tokens in 117 passes (2.19 a pass)".
+// Write a lane's totals: "256 tokens in 117 passes (2.19 tokens a pass)".
 /** @param {Lane} lane */
 export function summary(lane) {
   const { reached, passes } = lastOf(lane.steps);
   const each = (reached / passes).toFixed(2);
-  return `${countOf(reached, "token")} in ${countOf(passes, "pass", "passes")} (${each} a pass)`;
+  return `${countOf(reached, "token")} in ${countOf(passes, "pass", "passes")} (${each} tokens a pass)`;
 }
 
 // Write another decoder's totals, if it raced: "; SJD took 117 passes for 256 tokens".

@@ -32,11 +32,11 @@ export function fillInAPart(lane, race) {
     : "";
   const lines = [
     `Here ${countOf(n, "token")} of a finished picture are drawn again, and the model knows all the others. It can predict ` +
-      "any place next, so it guesses several at once, each without seeing the other guesses.",
-    "A second pass tests the guesses in order, as SJD does. The first rejected one is redrawn, and those after it are dropped. So " +
-      `the distribution stays exactly vanilla AR's. The board shows pass ${lane.steps[at].nfe}, with ${here.length} accepted.`,
+      "any token next, so one pass guesses several tokens at once, each without seeing the other guesses.",
+    "A second pass tests the guesses in order, as SJD does. The first rejected guess is redrawn, and the guesses after it are dropped. So " +
+      `the distribution stays exactly vanilla AR's. The board shows pass ${lane.steps[at].nfe}, which accepted ${countOf(here.length, "guess", "guesses")}.`,
     "The first guess needs no test, because nothing was guessed before it. Each of the two passes makes at least one token final, so there " +
-      `are never more passes than tokens, here ${boundOf(lane)}. It took ${passes(lane)}.${unchecked}`,
+      `are never more passes than tokens: here at most ${boundOf(lane)}. ${lane.title} took ${passes(lane)}.${unchecked}`,
   ];
   return { step: at + 1, cell, lines };
 }

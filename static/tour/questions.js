@@ -102,7 +102,7 @@ function ofTokens(lanes, indices) {
       (row, lane) => wasSaved(lane.rule, row),
       (row, lane) =>
         wasSaved(lane.rule, row)
-          ? `with ${chance(row.p)} of p and ${chance(row.q)} of q the draft alone would have been rejected`
+          ? `the draft alone had ${chance(row.p)} of p and ${chance(row.q)} of q, and would have been rejected`
           : `${fateOfDraft(row)}, and no group or neighbour saved it`,
     ),
     ...one(
@@ -152,11 +152,13 @@ function ofLanes(lanes, indices) {
   }
   return [
     ...one(
-      "Choose any token of the lane shown that took the fewest passes.",
+      "Choose any token of the lane that took the fewest passes, among the lanes shown.",
       (lane) => passesTaken(lane) === fewest,
       (lane) =>
         `${lane.title} took ${countOf(passesTaken(lane), "pass", "passes")}, and ` +
-        (passesTaken(lane) === fewest ? "no lane shown took fewer" : `the fewest is ${fewest}`),
+        (passesTaken(lane) === fewest
+          ? "no lane shown took fewer passes"
+          : `another lane shown took only ${fewest}`),
     ),
     ...one(
       "Choose any token of a lane whose pictures do not have the model's distribution.",
@@ -185,17 +187,19 @@ function ofClocks(lanes) {
   const judge = ({ clock }) => ({
     right: clock === "seconds",
     words:
-      `of the lanes shown ${lane.title} was first by seconds, and ${first(passesTaken).title} by passes: ` +
+      `${lane.title} was first by seconds among the lanes shown, and ${first(passesTaken).title} was first by passes: ` +
       "a pass over a wide window takes longer",
   });
-  return [{ ask: `Set the clock on which ${lane.title} is first of the lanes shown.`, judge }];
+  return [
+    { ask: `Choose the clock on which ${lane.title} is first among the lanes shown.`, judge },
+  ];
 }
 
 /** @returns {Question[]} */
 function ofLayers() {
   return [
     {
-      ask: "Show the layer that says how far draft and model disagreed.",
+      ask: "Show the layer that says how far a draft's q and the model's p differ.",
       name: "tv",
       why: "is how far apart a draft's p and q are",
     },

@@ -17,11 +17,11 @@ import {
 export function acceptAGroup(lane, race) {
   const rule =
     "GSD sorts the codes by p and groups the draft with codes of similar probability. It " +
-    "accepts the draft with probability min(1, p(C) / q(C)), for the whole group C.";
+    "accepts the draft with probability min(1, p(C) / q(C)), where C is the whole group.";
   /** @param {Group} group @param {number} ratio */
   const masses = ({ count, p, q }, ratio) => {
     const [ofP, ofQ] = dividing(p, q, ratio);
-    return `Its group of ${count} held ${ofP} of p and ${ofQ} of q`;
+    return `Its group of ${count} tokens held ${ofP} of p and ${ofQ} of q`;
   };
   return relaxed(lane, race, rule, masses, "the group");
 }
@@ -80,9 +80,9 @@ function relaxed(lane, race, rule, masses, whom) {
   const [ofP, ofQ] = dividing(p, q, odds);
   const lines = [
     rule,
-    `At pass ${pass} token ${draft} alone had ${ofP} of p and ${ofQ} of q: rejected, ` +
-      `${alone}. ${masses(group, acceptance)}: accepted, ${together}.`,
-    `${saved.length} of its ${countOf(accepted.length, "acceptance")} needed ${whom}. ${total}`,
+    `At pass ${pass} token ${draft} alone had ${ofP} of p and ${ofQ} of q, and would have been rejected: ` +
+      `${alone}. ${masses(group, acceptance)}, so it was accepted: ${together}.`,
+    `${saved.length} of ${lane.title}'s ${countOf(accepted.length, "acceptance")} needed ${whom}. ${total}`,
   ];
   return { step: at + 1, cell, lines };
 }

@@ -49,19 +49,20 @@ export function drawRowsAtOnce(lane, race) {
   const others = race.lanes.filter(({ decoder, count }) => decoder === "zipar" && count > 0);
   const slower = others.find((other) => lag(other) > lag(lane));
   const patient = slower
-    ? ` With s = ${lag(slower)} it takes ${countOf(lastOf(slower.steps).passes, "pass", "passes")}${price(slower)}.`
+    ? ` With s = ${lag(slower)} ZipAR took ${countOf(lastOf(slower.steps).passes, "pass", "passes")}${price(slower)}.`
     : "";
   const lines = [
-    "So far every lane wrote in reading order, at one frontier. ZipAR begins a row once the row above is s tokens ahead, here " +
+    "So far every lane wrote in reading order, at one frontier. ZipAR begins a row once the row above is s tokens ahead; here s is " +
       `${lag(lane)}. Each pass then writes one token in every open row, so the front is a diagonal.`,
-    `Nothing is drafted or tested. At pass ${steps[at].nfe} it wrote ${countOf(most, "token")}, and none of them could see ` +
+    `Nothing is drafted or tested. At pass ${steps[at].nfe} ZipAR wrote ${countOf(most, "token")}, and none of them could see ` +
       "what the rows above had yet to write. Where a picture depends on that, its rows do not fit: look for the seams.",
-    `${summary(lane)}${price(lane)}${against(race, "ar")}.${patient} The shift is measured after the race, in one pass over the finished picture. It is ` +
+    `In total: ${summary(lane)}${price(lane)}${against(race, "ar")}.${patient} The shift is measured after the race, in one pass over the finished picture. It is ` +
       "the TV between the distribution that a token was drawn from and the model's p given all tokens before it.",
   ];
   const frames = framesAlong(
     lane,
-    ({ nfe, tokens, after }) => `Pass ${nfe} writes ${countOf(tokens, "token")}: ${after} so far.`,
+    ({ nfe, tokens, after }) =>
+      `Pass ${nfe} writes ${countOf(tokens, "token")}: ${countOf(after, "token")} so far.`,
   );
   return { step: at + 1, cell, lines, replay: { title: "Follow the front", frames } };
 }
@@ -83,16 +84,16 @@ export function guessInEveryRow(lane, race) {
   const cells = cellsOf(steps[at]);
   const lines = [
     "ZipAR tests nothing, and SJD guesses in one place. Here every open row has its own guesses: " +
-      `pass ${nfe} read ${countOf(rows, "token")} and wrote ${tokens}, in ${countOf(rowsIn(steps[at]), "row")} of the picture. ` +
+      `pass ${nfe} read ${countOf(rows, "token")} and wrote ${tokens} in ${countOf(rowsIn(steps[at]), "row")} of the picture. ` +
       "An easy row catches up with the row above and waits; a hard row holds up the rows below.",
     "Each row tests its guesses as SJD does, so each token is an exact sample of the model's distribution given what its row saw. " +
       "Only what a row could not see is lost: all that the rows above had yet to write.",
-    `${summary(lane)}${price(lane)}${against(race, "ar")}${besideZipar(race)}.`,
+    `In total: ${summary(lane)}${price(lane)}${against(race, "ar")}${besideZipar(race)}.`,
   ];
   const frames = framesAlong(
     lane,
     (step) =>
-      `Pass ${step.nfe} writes ${countOf(step.tokens, "token")} in ${countOf(rowsIn(step), "row")}: ${step.after} so far.`,
+      `Pass ${step.nfe} writes ${countOf(step.tokens, "token")} in ${countOf(rowsIn(step), "row")}: ${countOf(step.after, "token")} so far.`,
   );
   return {
     step: at + 1,

@@ -37,7 +37,8 @@ export const triesOf = (root, { state, go }, leave, end) => [
   },
   {
     title: "Race GSD against itself",
-    words: "Groups of 50 tokens beside the paper's 10: fewer passes, and a larger shift?",
+    words:
+      "Groups of 50 tokens beside the paper's groups of 10: are there fewer passes, and is the shift larger?",
     needs: "#race",
     act: () => {
       end({});

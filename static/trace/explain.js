@@ -100,8 +100,8 @@ export function decisive({ candidates, uniform, acceptance }) {
 }
 
 export const WHY_KNOWN =
-  "It was known from the start: this race fills in other tokens. No lane draws it, and the model reads it " +
-  "before it draws any others.";
+  "This token was known from the start: this race fills in other tokens. No lane draws it, and the model reads it " +
+  "before any other token is drawn.";
 
 /**
  * Say in a sentence or two why a cell holds its token.
@@ -111,14 +111,15 @@ export function whyToken(rule, life) {
   if (!life.length) return "No step has reached this cell yet.";
   const before = life.slice(0, -1);
   const last = lastOf(life);
-  if (last.status === DID.FORCED) return "Fixed by the model's layout: no decoder samples it.";
+  if (last.status === DID.FORCED)
+    return "The model's layout fixes this token: no decoder samples it.";
   if (last.status === DID.FRESH) return whyFresh(rule, before, last);
   if (!last.committed) return `Not committed yet: ${pastOf(life)}. ${whatNext(last)}`;
   const past = pastOf(before, last);
   if (rule === "parallel")
-    return `${capital(past)}, from p given the rounds before. It stayed untested: nothing checks whether it fits the other tokens of its round.`;
+    return `${capital(past)}, from p given the earlier rounds. It was kept without a test: nothing checks whether it fits the other tokens of its round.`;
   if (last.candidates.length > 1) {
-    return capital(`${before.length ? `${past}; ` : ""}${whyCandidates(rule, last)}`);
+    return `${before.length ? `${capital(past)}. ` : ""}${whyCandidates(rule, last)}`;
   }
   const accepted = last.status === DID.ACCEPTED;
   const reason = whyVerified(rule, last, accepted);
@@ -137,7 +138,7 @@ export function pastOf(before, last) {
   if (dropped) {
     const many = dropped > 1;
     const drafted = many ? `${dropped} earlier drafts were` : "an earlier draft was";
-    const why = `because one before ${many ? "them" : "it"} was rejected`;
+    const why = `because a draft before ${many ? "them" : "it"} was rejected`;
     return `${drafted} dropped untested, ${why}${last ? ". Drafted anew" : ""}`;
   }
   if (!before.length)
@@ -155,7 +156,7 @@ export function pastOf(before, last) {
 
 /** @param {LifeRow} last */
 function whatNext(last) {
-  if (isDropped(last)) return "The next pass drafts it anew.";
+  if (isDropped(last)) return "The next pass drafts this token anew.";
   return `After pass ${last.pass} the guess is token ${last.token}; a later pass will test it.`;
 }
 
@@ -175,7 +176,7 @@ function whyVerified(rule, row, accepted) {
   const masses = massesOf(rule, row);
   if (uniform === null || acceptance === null) return masses;
   if (accepted && acceptance >= 1 - ROUNDING) {
-    return masses ? `${masses}, which is sure to pass` : "it was sure to pass";
+    return masses ? `${masses}, so it was sure to pass` : "it was sure to pass";
   }
   const ratio = masses ? "their ratio" : "its chance to pass";
   const test = `the number drawn was ${accepted ? "" : "not "}below ${ratio}, ${versus(uniform, acceptance)}`;
@@ -189,10 +190,10 @@ function whyBlock(row) {
   if (uniform === null || acceptance === null) return "";
   const test = versus(uniform, acceptance);
   if (status !== DID.ACCEPTED)
-    return `its block had probability ${chance(acceptance)} of being accepted up to here, the number drawn was not below that, ${test}, and no later draft saved it`;
+    return `the block up to this draft had probability ${chance(acceptance)} of being accepted, and the number drawn was not below that, ${test}. No later draft of the block saved it`;
   if (isSaved(row))
-    return `it failed its own test, ${test}, but a later draft of its block passed, which accepts all drafts before it`;
-  return `its block had probability ${chance(acceptance)} of being accepted up to here, and the number drawn was below that, ${test}`;
+    return `the draft failed its own test, ${test}, but a later draft of its block passed, and that accepts all earlier drafts of the block`;
+  return `the block up to this draft had probability ${chance(acceptance)} of being accepted, and the number drawn was below that, ${test}`;
 }
 
 // Say why a draft was accepted or not where p alone decides, by a threshold.
@@ -200,7 +201,7 @@ function whyBlock(row) {
 function whyTypical({ group, p, status }) {
   const gave = `p gave the draft ${chance(group?.p ?? p)}`;
   if (!group) return gave;
-  const below = status === DID.ACCEPTED ? "below it" : "not below it";
+  const below = status === DID.ACCEPTED ? "below that" : "not below that";
   return `${gave}, and the threshold was ${below}, ${versus(group.q, group.p)}. The threshold is the smaller of ε and √ε exp(-H), with H the entropy of p`;
 }
 
@@ -211,7 +212,7 @@ function massesOf(decoder, { group, p, q, acceptance }) {
     if (decoder === "gsd")
       return `its group of ${group.count} tokens held ${ofP} of p and ${ofQ} of q`;
     const neighbours = countOf(group.count - 1, "neighbour");
-    return `with ${neighbours} it held ${ofP} of p, against ${ofQ} of q by itself`;
+    return `the draft and ${neighbours} held ${ofP} of p, the draft alone ${ofQ} of q`;
   }
   if (p === null || q === null) return "";
   const [ofP, ofQ] = dividing(p, q, acceptance);
@@ -225,34 +226,35 @@ function whyCandidates(decoder, { pass, candidates, status, token }) {
   const last = lastOf(candidates);
   const test = versus(last.uniform, last.acceptance);
   if (status !== DID.ACCEPTED) {
-    const drawn = `Token ${token} was drawn from what they left of p.`;
-    return `at pass ${pass}, all ${n} candidates were rejected, the last one with ${test}. ${drawn}`;
+    const all = n === 2 ? "both" : `all ${n}`;
+    const drawn = `Token ${token} was drawn from the part of p that they left.`;
+    return `At pass ${pass}, ${all} candidates were rejected, the last one with ${test}. ${drawn}`;
   }
   const rejected = n === 2 ? "the draft was" : `${n - 1} candidates were`;
   const whom = decoder === "lantern" ? "it with its neighbours" : "it";
   const [p, q] = dividing(last.p, last.q, last.acceptance);
-  const left = `what the others left of p gave ${whom} ${p} and q ${q}`;
+  const left = `the part of p that the rejected ones left gave ${whom} ${p}, q gave it ${q}`;
   const why = `${left}, and the number drawn was below their ratio, ${test}`;
-  return `at pass ${pass}, ${rejected} rejected and candidate ${n} accepted: ${why}.`;
+  return `At pass ${pass}, ${rejected} rejected and candidate ${n} was accepted: ${why}.`;
 }
 
 // Add what an accepted draft would have been without its group; "" if it did not need the group.
 /** @param {string} rule @param {LifeRow} row */
 function aloneWords(rule, row) {
   if (rule === "block" || !wasSaved(rule, row)) return "";
-  return ` Alone, with ${chance(row.p)} of p and ${chance(row.q)} of q, it would have been rejected.`;
+  return ` Alone, with ${chance(row.p)} of p and ${chance(row.q)} of q, the draft would have been rejected.`;
 }
 
 /** @param {string} rule @param {LifeRow} row */
 function replacedWords(rule, { draft, token }) {
-  if (rule === "jacobi") return " That draw stays: it comes from the exact distribution.";
-  if (rule === "fpi") return " That one stays: it is vanilla AR's own token.";
+  if (rule === "jacobi") return ` Token ${token} stays: it was drawn from the exact distribution.`;
+  if (rule === "fpi") return ` Token ${token} stays: it is vanilla AR's own token.`;
   if (rule === "block")
-    return ` Token ${token} was drawn in its place, from what p, scaled by the block's remaining probability, has more of than q.`;
+    return ` Token ${token} was drawn in its place, from the part of p, scaled by the block's remaining probability, that exceeds q.`;
   if (rule === "typical")
-    return ` Token ${token} was drawn in its place, from p${token === draft ? ": the draft again" : ""}.`;
-  const moved = rule === "lantern" ? ", with its neighbours' mass counted as the draft's," : "";
-  return ` Token ${token} was drawn in its place, from what p${moved} has more of than q.`;
+    return ` Token ${token}${token === draft ? ", the same as the draft," : ""} was drawn from p in its place.`;
+  const moved = rule === "lantern" ? ". Here the neighbours' mass counts as the draft's" : "";
+  return ` Token ${token} was drawn in its place, from the part of p that exceeds q${moved}.`;
 }
 
 /** @param {string} decoder @param {LifeRow[]} before @param {LifeRow} row */
@@ -263,21 +265,21 @@ function whyFresh(decoder, before, { top, token, pass, ahead }) {
     return `Drawn at pass ${pass} ${drawn}. Vanilla AR has no drafts: each pass draws one token.`;
   }
   if (decoder === "parallel") {
-    return `Drawn at pass ${pass} ${drawn}, at once with others and untested: nothing checks whether they fit together.`;
+    return `Drawn at pass ${pass} ${drawn}, together with other tokens and without a test: nothing checks whether they fit together.`;
   }
   if (decoder === "zipar") {
-    return `Drawn at pass ${pass} ${drawn}, at once with one token in each other row that had begun; nothing tests it.`;
+    return `Drawn at pass ${pass} ${drawn}, together with one token in each other row that had begun. Nothing tests it.`;
   }
   if (before.some((row) => row.draft !== null && !isDropped(row))) {
-    const ended = "then a cell before it took another candidate, whose branch ended here";
-    return `${capital(pastOf(before))}; ${ended}, and pass ${pass} drew token ${token} ${drawn}.`;
+    const ended = "An earlier cell took another candidate, whose branch had no draft here";
+    return `${capital(pastOf(before))}. ${ended}, so pass ${pass} drew token ${token} ${drawn}.`;
   }
   if (decoder === "assd" && !ahead) {
     return `Drawn at pass ${pass} ${drawn}. The first guess of a pass comes from the model's exact distribution here, so it needs no test and is final (Lemma 1).`;
   }
   const drafts = ahead === 1 ? "the draft before it was" : `all ${ahead} drafts before it were`;
   const where = decoder === "rows" ? " in its row" : "";
-  const bonus = `${drafts} accepted, and the pass gave one more token${where}`;
+  const bonus = `${drafts} accepted, so the pass gave one more token${where}`;
   return `Drawn at pass ${pass} ${drawn}: ${ahead ? bonus : "that pass had no draft to test here"}.`;
 }
 
@@ -293,13 +295,19 @@ export function experimentInWords(rule, row, number) {
   const tested = [DID.ACCEPTED, DID.RESAMPLED].includes(row.status);
   const [yes, no] = tested ? ["accepted", "rejected"] : ["kept", "redrawn"];
   const verdict = is ? yes : no;
-  const test = `${verdict}, ${versus(number, acceptance)}`;
-  if (number === drawn) return `The number drawn was ${chance(drawn)}: ${test}.`;
-  const draft = row.candidates.length > 1 ? lastOf(row.candidates).token : row.draft;
+  const test = versus(number, acceptance);
+  const isOne = row.candidates.length < 2;
+  const what = isOne ? "the draft" : "the last candidate";
+  if (number === drawn)
+    return `The number drawn was ${chance(drawn)}, so ${what} was ${verdict}: ${test}.`;
+  const draft = isOne ? row.draft : lastOf(row.candidates).token;
   const another = rule === OUTSIDE ? "another draw" : "another token";
   const other = is ? `token ${draft} would have stayed` : `${another} would have taken its place`;
-  return `With the number ${chance(number)}: ${test}; ${was === is ? "no change" : other}.`;
+  const outcome = `${what} would${was === is ? " also" : ""} have been ${verdict}, ${test}`;
+  return `With the number ${chance(number)} ${outcome}${was === is ? "" : `, and ${other}`}.`;
 }
+
+const MEASURED = "It was measured in one pass over the finished picture, which no clock counts.";
 
 /**
  * Say what the shift of a test means, or the shift of a token whose price is known. Return "" if
@@ -313,7 +321,7 @@ export function shiftInWords(row, { priced, isRolling }) {
   if (priced && committed)
     return (
       `${shiftOf(shift)}. The distribution that this token was drawn from differs by this much (TV) from the model's given ` +
-      "every earlier token. One pass over the finished picture measured it, on no clock."
+      `every earlier token. ${MEASURED}`
     );
   if (shift === 0)
     return "Shift 0: the token that this test commits has exactly the model's distribution p, whatever was drafted.";
@@ -334,19 +342,18 @@ function rollingShift({ shift, ruleShift, status }) {
   const isExact = ruleShift === 0 || status === DID.FRESH;
   if (!isKnown(shift))
     return isExact && status !== DID.FORCED
-      ? "Shift 0 from its rule: given what its row saw, it has exactly the model's distribution p. The shift from the tokens that its row " +
-          "did not see is measured once the picture is complete."
+      ? "Shift 0 from its rule: this token has exactly the model's distribution p, given what its row saw. The shift from the tokens that " +
+          "its row did not see is measured once the picture is complete."
       : "";
-  const found = "One pass over the finished picture measured it, on no clock.";
   const far = `${shift ? "differs by this much (TV) from" : "is"} the model's given every earlier token`;
   if (isExact)
     return (
-      `Shift ${chance(shift)}: 0 from its rule, ${chance(shift)} from what it did not see. It was drawn from exactly p given what its row saw, ` +
-      `which ${far}. ${found}`
+      `Shift ${chance(shift)}: 0 from the token's rule, and ${chance(shift)} from what its row did not see. The token was drawn ` +
+      `from exactly p given what its row saw, and that p ${far}. ${MEASURED}`
     );
   return (
-    `Shift ${chance(shift)} from what it did not see: p given what its row saw ${far}. ${found} ` +
-    "The shift from its rule is not known."
+    `Shift ${chance(shift)} from what the token's row did not see: p given what the row saw ${far}. ${MEASURED} ` +
+    "The shift from the token's rule is not known."
   );
 }
 
@@ -374,9 +381,12 @@ export function stepInWords(rule, row) {
     if (!test) return "refined";
     return (draft === token ? "kept" : "redrawn") + test;
   }
-  if (isSaved(row) && rule !== OUTSIDE) return `saved${test}`;
-  if (rule === "jacobi" || rule === "fpi") return accepted ? "the same again" : `then ${token}`;
+  if (isSaved(row) && rule !== OUTSIDE) return `saved by its block${test}`;
+  if (rule === "jacobi" || rule === "fpi")
+    return accepted ? "the same token again" : `token ${token} instead`;
   if (candidates.length > 1 && !accepted) return `${candidates.length} candidates rejected`;
   if (candidates.length > 1) return `candidate ${candidates.length} accepted${test}`;
-  return (accepted ? "accepted" : "rejected") + test;
+  // A rule from outside may decide against these two numbers.
+  const isOdd = rule === OUTSIDE && test && accepted !== Number(uniform) < Number(acceptance);
+  return (accepted ? "accepted" : "rejected") + (isOdd ? test.replace(",", ", although") : test);
 }

@@ -80,11 +80,13 @@ export function presetsOf({ costs, passes, windows, explained, error }) {
   /** @param {{ pass: number, row: number }} costs */
   const machine = ({ pass, row }) => ({ pass, row, drafter: share * pass });
   const good = [
-    explained !== null && `explains ${percent(explained, 1)} of the variance of their times`,
-    error !== null && `misses the lanes' seconds by ${percent(error, 1)} on average`,
+    explained !== null && `explain ${percent(explained, 1)} of the variance of the passes' times`,
+    error !== null && `miss the lanes' seconds by ${percent(error, 1)} on average`,
   ].filter(Boolean);
-  const fitted = `Fitted by least squares to the ${passes} passes of this race. It ${good.join(", and ")}.`;
-  const unknown = windows ? "" : " All windows had the same size, so b is unknown.";
+  const fitted = `These costs are fitted by least squares to the ${passes} passes of this race. They ${good.join(", and ")}.`;
+  const unknown = windows
+    ? ""
+    : " All windows had the same size, so b, the cost of a row, is unknown.";
   return [
     {
       name: "fitted",
@@ -97,23 +99,23 @@ export function presetsOf({ costs, passes, windows, explained, error }) {
       title: "Laptop GPU",
       costs: machine(MACHINES.laptop),
       words:
-        "A model of 1.3 billion weights on 256 GB/s and 23 TFLOP/s (peak figures). Reading the weights takes " +
-        "10 ms, computing a row 0.23 ms: rows cost little, and 45 rows cost as much as the pass.",
+        "A model of 1.3 billion weights on a GPU of 256 GB/s and 23 TFLOP/s (peak figures). Reading the weights takes " +
+        "10 ms, and computing a row takes 0.23 ms. Rows cost little: 45 rows cost as much as reading the weights.",
     },
     {
       name: "large",
       title: "Large GPU, memory full",
       costs: machine(MACHINES.large),
       words:
-        "A model of 1.3 billion weights on 3.35 TB/s and 989 TFLOP/s (peak figures). It draws at once the 340 pictures " +
-        "whose caches fill 80 GB. The memory is read once for all of them, in 12 ms, but a row is computed for every " +
-        "picture, in 1.8 ms.",
+        "A model of 1.3 billion weights on a GPU of 3.35 TB/s and 989 TFLOP/s (peak figures). It draws 340 pictures at " +
+        "once, as many as fit in 80 GB. Reading the memory takes 12 ms, once for all pictures. Computing one row of " +
+        "every picture takes 1.8 ms.",
     },
     {
       name: "free",
       title: "Rows cost nothing",
       costs: { ...costs, row: 0 },
-      words: "A pass costs the same for any window: the clock of papers that count passes.",
+      words: "A pass costs the same for any window, as in papers that count passes.",
     },
   ];
 }
@@ -149,7 +151,7 @@ export function verdictOf(lanes) {
     done[0] === ar
       ? `On this clock no lane beats ${ar.title}.`
       : `On this clock ${done[0].title} is fastest: ${times(ar.modelled / done[0].modelled)} the speed of ${ar.title}.`;
-  if (!losers.length) return `${best} None is slower than ${ar.title}.`;
+  if (!losers.length) return `${best} No lane is slower than ${ar.title}.`;
   const worst = lastOf(losers);
   const last = lastOf(worst.steps);
   const rows = worst.steps.reduce((sum, step) => sum + step.rows, 0) / worst.count;
@@ -157,8 +159,8 @@ export function verdictOf(lanes) {
   const cost = worst.modelled / last.passes / (ar.modelled / lastOf(ar.steps).passes);
   const window = countOf(Math.round(rows), "row");
   return (
-    `${best} Slower than ${ar.title}: ${losers.map(speed).join(", ")}. ${worst.title} commits ` +
-    `${compression.toFixed(2)} tokens a pass, but its pass, of ${window} on average` +
-    `${last.drafted ? " and with its drafts" : ""}, costs ${cost.toFixed(2)} times a pass of ${ar.title}.`
+    `${best} Slower than ${ar.title}: ${losers.map(speed).join(", ")} its speed. ${worst.title} commits ` +
+    `${compression.toFixed(2)} tokens a pass, but each of its passes, of ${window} on average` +
+    `${last.drafted ? " and with its drafts" : ""}, costs ${cost.toFixed(2)} times as much as a pass of ${ar.title}.`
   );
 }

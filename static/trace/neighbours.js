@@ -44,11 +44,13 @@ export function seenInWords(lane, row, columns) {
       .map(({ name, draft }) => (draft === null ? name : `${name} (a draft)`));
   const there = named(true).join(", ");
   const missing = named(false).join(", ");
-  const saw = there ? `It saw these neighbours: ${there}` : "It saw none of its neighbours";
-  const sentence = missing ? `${saw}; not there yet: ${missing}.` : `${saw}.`;
+  const saw = there
+    ? `This token saw these neighbours when it was drawn: ${there}`
+    : "This token saw none of its neighbours when it was drawn";
+  const sentence = missing ? `${saw}. Not there yet: ${missing}.` : `${saw}.`;
   if (stand === null) return sentence;
   if (lane.cells.includes(-1))
-    return `${sentence} It begins a row: it was drawn after the mark that ends the row above, although that row had not ended.`;
+    return `${sentence} This token begins a row: it was drawn after the mark that ends the row above, although that row had not ended.`;
   const token = lane.token(lane.committedBy[lane.rank[stand]]);
-  return `${sentence} It begins a row: the last token of the row above did not exist yet. Token ${token}, the newest of that row, stood in for it.`;
+  return `${sentence} It begins a row, and the last token of the row above did not exist yet. Token ${token}, the newest token of that row, stood in for it.`;
 }

@@ -55,10 +55,11 @@ export function shiftOutside(row, lane) {
   const isProved = !isChanged && !badge.startsWith("not");
   if (!isKnown(row.shift) || priced || isRolling || (row.shift === 0 && isProved))
     return shiftInWords(row, lane);
-  if (row.shift > 0) return `${shiftInWords(row, lane)} Its author's code computed it.`;
+  if (row.shift > 0)
+    return `${shiftInWords(row, lane)} The code of the decoder's author computed this shift.`;
   if (isChanged)
-    return "Shift 0 is its author's claim, but the verdict is that this decoder draws from another distribution than the model's.";
-  return "Shift 0 is its author's claim and is not judged. To judge it: photo-finish judge FILE.";
+    return "Shift 0 is the claim of the decoder's author, but the verdict is that the decoder draws from another distribution than the model's.";
+  return "Shift 0 is the claim of the decoder's author and is not judged. To judge it, run: photo-finish judge FILE.";
 }
 
 /** @param {LifeRow} row */
@@ -88,7 +89,7 @@ function testWords(row) {
     const [ofP, ofQ] = dividing(Number(p), Number(q), acceptance);
     const masses = `: p gave the draft ${ofP} and q ${ofQ}`;
     if (Number(acceptance) >= 1 - ROUNDING)
-      return `${masses}, a ratio of 1 or more, which is sure to pass`;
+      return `${masses}, a ratio of 1 or more, so it was sure to pass`;
     const below = row.status === DID.ACCEPTED ? "below" : "not below";
     return `${masses}, and the number drawn was ${below} their ratio, ${versus(Number(uniform), Number(acceptance))}`;
   }
@@ -100,8 +101,8 @@ function testWords(row) {
     "number drawn": uniform,
   }).filter(([, number]) => isKnown(number));
   if (!numbers.length) return "";
-  const words = numbers.map(([name, number]) => `${name} ${chance(number)}`).join(", ");
-  return `. Recorded for ${candidates.length > 1 ? "the last" : "the draft"}: ${words}`;
+  const words = numbers.map(([name, number]) => `${name} = ${chance(number)}`).join(", ");
+  return `. Recorded for ${candidates.length > 1 ? "the last candidate" : "the draft"}: ${words}`;
 }
 
 /** @param {LifeRow} row */
@@ -109,8 +110,8 @@ function insteadWords({ status, draft, token, top, topDraft }) {
   if (status !== DID.RESAMPLED) return "";
   const [p, q] = [shareOf(top, token), shareOf(topDraft, token)];
   const shares = [p && `p gave it ${p}`, q && `q ${q}`].filter(Boolean).join(" and ");
-  const again = token === draft ? ", the draft again" : "";
-  return ` Token ${token} was committed in its place${again}${shares ? `: ${shares}` : ""}.`;
+  const again = token === draft ? ", the same as the draft," : "";
+  return ` Token ${token}${again} was committed in its place${shares ? `: ${shares}` : ""}.`;
 }
 
 // Write a token's probability in a distribution; "" where it is not among the likeliest that are

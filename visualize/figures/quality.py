@@ -26,7 +26,7 @@ from engine.trace.quality import Picture, Quality
 from visualize.figures.figures import Figure
 from visualize.figures.measures import runners
 from visualize.figures.plots import INK, blank_plot, decoder_look
-from visualize.figures.sentences import distance_in_words
+from visualize.figures.sentences import distance_in_words, meaning_of_shift
 
 HEIGHT = 430
 BASELINE = "ar"
@@ -117,11 +117,11 @@ def about(quality: Quality, trace: Trace) -> str:
             "These figures are for whole pictures: this race filled in a part, so it has no rings."
         )
     return (
-        f"{len(quality)} held-out captions, each drawn once by each of {len(quality.points)}"
-        f" settings from the same seed: {_title(quality.model)}, weights {quality.weights[:8]},"
-        f" {_sampled(quality.sampling)}; {quality.machine}; commit {quality.commit};"
-        f" {quality.date}. Intervals are 95%. Log p is at that guidance and temperature, before"
-        f" top-k and top-p.{judged}{_difference(quality, trace)} {whose}"
+        f"Each of {len(quality.points)} settings drew each of {len(quality)} held-out captions"
+        f" once, from the same seed. Model: {_title(quality.model)}, weights {quality.weights[:8]}."
+        f" Sampling: {_sampled(quality.sampling)}. Measured on {quality.machine}; commit"
+        f" {quality.commit}; {quality.date}. Intervals are 95%. Log p is at that guidance and"
+        f" temperature, before top-k and top-p.{judged}{_difference(quality, trace)} {whose}"
     )
 
 
@@ -332,14 +332,13 @@ def _mean(values: Sequence[float]) -> float:
 def _shift_sentence(points: Sequence[PanelPoint]) -> str:
     most = max(points, key=lambda point: point.value)
     if not most.value:
-        return f"All {len(points)} settings commit from the model's own p (shift 0)."
-    what, condition = "tests", "the same"
-    if issubclass(DECODERS[parse_lane(most.lane).decoder], Priced):
-        what, condition = "tokens", "all"
+        return f"All {len(points)} settings commit tokens from the model's own p (shift 0)."
+    priced = issubclass(DECODERS[parse_lane(most.lane).decoder], Priced)
+    what = "tokens" if priced else "tests"
     return (
-        f"The {what} of {most.name} have the largest mean shift, {distance_in_words(most.value)},"
-        f" in {most.passes:.0f} passes a picture. Shift is the TV from the model's distribution"
-        f" given {condition} tokens before; lossless lanes are at 0."
+        f"The {what} of {most.name} have the largest mean shift, {distance_in_words(most.value)}."
+        f" {most.name} takes {most.passes:.0f} passes a picture. {meaning_of_shift(priced)} Lossless"
+        " lanes have shift 0."
     )
 
 
@@ -347,16 +346,16 @@ def _log_p_sentence(points: Sequence[PanelPoint]) -> str:
     most = max(points, key=lambda point: abs(point.value))
     if most.low <= 0 <= most.high:
         return (
-            "No setting's pictures are clearly likelier or less likely than vanilla AR's for the"
-            f" same captions and seeds. Farthest from 0 is {most.name}: {most.value:+.2f} nats a"
-            f" token (95%: {most.low:+.2f} to {most.high:+.2f})."
+            "No setting's pictures are clearly more or less likely than vanilla AR's for the same"
+            f" captions and seeds. The largest difference is that of {most.name}:"
+            f" {most.value:+.2f} nats a token (95%: {most.low:+.2f} to {most.high:+.2f})."
         )
     side = "likelier" if most.value > 0 else "less likely"
     return (
-        f"Pictures of {most.name} are farthest from 0: {side} than vanilla AR's for the same"
-        f" captions and seeds by {abs(most.value):.2f} nats a token (95%: {most.low:+.2f} to"
-        f" {most.high:+.2f}). Each token is {math.exp(most.value):.2f} times as probable; lossless"
-        " lanes differ from 0 by chance alone."
+        f"Pictures of {most.name} differ most in log p from vanilla AR's for the same captions and"
+        f" seeds: they are {side} by {abs(most.value):.2f} nats a token (95%: {most.low:+.2f} to"
+        f" {most.high:+.2f}). Each token is {math.exp(most.value):.2f} times as probable. Lossless"
+        " lanes differ from vanilla AR by chance alone."
     )
 
 
@@ -364,12 +363,12 @@ def _right_sentence(points: Sequence[PanelPoint], quality: Quality) -> str:
     first = next(point for point in points if point.lane == BASELINE)
     fewest = min(points, key=lambda point: point.passes)
     other = (
-        f"; {fewest.name}, with the fewest passes, in {fewest.value:.0%} ({fewest.low:.0%} to"
-        f" {fewest.high:.0%})"
+        f"; {fewest.name}, with the fewest passes, did so in {fewest.value:.0%} ({fewest.low:.0%}"
+        f" to {fewest.high:.0%})"
     )
     return (
-        f"Vanilla AR got every thing right in {first.value:.0%} of {len(quality)} pictures (95%:"
+        f"Vanilla AR drew every thing right in {first.value:.0%} of {len(quality)} pictures (95%:"
         f" {first.low:.0%} to {first.high:.0%}, the band){'' if fewest is first else other}. The"
         " judge sees which thing is where, but not how well it is drawn, nor whether pictures of"
-        " one prompt still vary as the model's do."
+        " one prompt still vary as the model's own do."
     )

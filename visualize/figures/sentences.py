@@ -39,7 +39,7 @@ def passes(lanes: Sequence[tuple[Runner, Progress]], length: int) -> str:
         f"{best[0].name} needed {_passes(needed)} for its {length} tokens ({length / needed:.2f}"
         " tokens a pass)"
     )
-    return first + (f"; {other[0].name} needed {other[1].passes[-1]}." if other else ".")
+    return first + (f"; {other[0].name} needed {_passes(other[1].passes[-1])}." if other else ".")
 
 
 def seconds(lanes: Sequence[tuple[Runner, Progress]], length: int) -> str:
@@ -53,8 +53,8 @@ def seconds(lanes: Sequence[tuple[Runner, Progress]], length: int) -> str:
         return f"{best[0].name} took {mine:.2f} s for its {length} tokens."
     time, work = other[1].seconds[-1] / mine, other[1].passes[-1] / best[1].passes[-1]
     return (
-        f"{best[0].name} was first, after {mine:.2f} s: {time:.2f} times as fast as {other[0].name}"
-        f" in seconds, {work:.2f} times in passes."
+        f"{best[0].name} was first, after {mine:.2f} s. It was {time:.2f} times as fast as"
+        f" {other[0].name} by seconds, and {work:.2f} times as fast by passes."
     )
 
 
@@ -62,10 +62,10 @@ def rows(lanes: Sequence[tuple[Runner, Rows]]) -> str:
     """Return the sentence on the rows that the model read."""
     lane, work = max(lanes, key=lambda entry: entry[1].per_token)
     if work.per_pass <= 1:
-        return "Every pass read one row: the last token, which gives the next."
+        return "Every pass read one row, the last token, and gave the next token."
     return (
-        f"Passes are not equal work: a pass of {lane.name} read {work.per_pass:.1f} rows on"
-        f" average, {work.per_token:.1f} for each committed token; vanilla AR reads one."
+        f"Passes are not equal work: {lane.name} read {work.per_pass:.1f} rows a pass on average,"
+        f" and {work.per_token:.1f} rows for each committed token. Vanilla AR reads one row a pass."
     )
 
 
@@ -79,8 +79,8 @@ def lengths(lanes: Sequence[tuple[Runner, Lengths]]) -> str:
         return "Every step committed one token, as in vanilla AR: no lane gained anything."
     most, name = singles[0]
     least, other = singles[-1]
-    first = f"{name} committed a single token and gained nothing in {most:.0%} of its steps"
-    return first + (f"; {other} in {least:.0%} of its own." if len(singles) > 1 else ".")
+    first = f"{name} committed a single token, which gains nothing, in {most:.0%} of its steps"
+    return first + (f"; {other} did so in {least:.0%} of its steps." if len(singles) > 1 else ".")
 
 
 def gain(lanes: Sequence[tuple[Runner, Lengths]]) -> str:
@@ -108,19 +108,19 @@ def top1(lanes: Sequence[tuple[Runner, np.ndarray]]) -> str:
     if median > HALF:
         return f"{sentence} or more: there a single guess is mostly right, so drafts mostly pass."
     sentence += (
-        f" or less, and for {flat:.0%} of all tokens less than {FLAT:.2f}"
+        f" or less, and for {flat:.0%} of the lane's tokens it was below {FLAT:.2f}"
         if flat >= 0.01
         else " or less"
     )
-    return f"{sentence}: even the best single guess is mostly wrong there."
+    return f"{sentence}. Even the best single guess is mostly wrong there."
 
 
 def acceptance(lanes: Sequence[tuple[Runner, Acceptance]]) -> str:
     """Return the sentence on measured acceptance against 1 - TV (GSD Proposition 1)."""
     if not lanes:
         return (
-            "No lane tested a draft: vanilla AR has none, and Jacobi and fixed-point"
-            " iteration only compare."
+            "No lane tested a draft: vanilla AR has no drafts, and Jacobi and fixed-point"
+            " iteration only compare a draft with the next draw."
         )
     lossless = [entry for entry in lanes if entry[0].lossless]
     relaxed = [entry for entry in lanes if not entry[0].lossless]
@@ -135,7 +135,7 @@ def acceptance(lanes: Sequence[tuple[Runner, Acceptance]]) -> str:
     if relaxed:
         lane, bins = max(relaxed, key=lambda entry: entry[1].rate - entry[1].promised)
         side = "below" if bins.z < -NEAR else "above"
-        where = f"{side} it" if clauses else f"{side} the diagonal"
+        where = f"{side} the diagonal"
         if abs(bins.z) <= NEAR:
             where = f"not clearly {where}"
         clauses.append(f"{lane.name} ({lane.promise}) is {where}: {_shares(bins)}")
@@ -149,13 +149,17 @@ def depth(lanes: Sequence[tuple[Runner, Depths]]) -> str:
         return f"Too few drafts were tested to compare depths: a lane needs {FEWEST}."
     lane, bins = max(known, key=lambda entry: (entry[1].trials >= FEWEST).sum())
     last = int(np.flatnonzero(bins.trials >= FEWEST)[-1])
-    sentence = f"{lane.name} accepted {bins.share[0]:.0%} of its first drafts"
+    sentence = (
+        f"{lane.name} accepted {bins.share[0]:.0%} of the first drafts in its windows (0-α in the"
+        " papers)"
+    )
     if last == 0:
-        return f"{sentence} (0-α in the papers), and seldom tested another."
+        return f"{sentence}, and seldom tested a second draft."
     number = bins.depth[last]
+    before = "1 accepted draft" if number == 2 else f"{number - 1} accepted drafts"
     return (
-        f"{sentence} (0-α in the papers) and {bins.share[last]:.0%} of its drafts at depth"
-        f" {number}, after all drafts before them were accepted ({number - 1}-α)."
+        f"{sentence}. At depth {number}, after {before}, it accepted"
+        f" {bins.share[last]:.0%} ({number - 1}-α)."
     )
 
 
@@ -167,7 +171,7 @@ def shift(lanes: Sequence[tuple[Runner, np.ndarray]], claims: Sequence[Runner] =
     if not claims:
         return _shifts(lanes)
     names = " and ".join(lane.name for lane in claims)
-    claim = f"The shift of 0 of {names} is its author's claim and is not proved."
+    claim = f"The shift of {names} is 0 by the author's claim, which is not proved."
     return f"{_shifts(lanes)} {claim}" if lanes else claim
 
 
@@ -177,19 +181,27 @@ def _shifts(lanes: Sequence[tuple[Runner, np.ndarray]]) -> str:
     exact = sum(not values.any() for _, values in lanes)
     lane, values = max(lanes, key=lambda entry: entry[1].mean())
     if not values.any():
+        count = sum(len(values) for _, values in lanes)
         return (
-            f"Every test was exact (shift 0): all {sum(len(values) for _, values in lanes)}"
-            " committed a token from the model's own distribution."
+            f"The lanes made {count} test{'' if count == 1 else 's'}, and every test was exact (shift"
+            " 0): it committed a token from the model's own distribution."
         )
-    what, condition = "tests", "the same"
-    if len(lane.table.prices):
-        what, condition = "tokens", "all"
-    sentence = f"The {what} of {lane.name} had a mean shift of {distance_in_words(values.mean())}"
+    priced = len(lane.table.prices) > 0
+    what = "tokens" if priced else "tests"
+    sentence = f"The {what} of {lane.name} had a mean shift of {distance_in_words(values.mean())}."
     if exact:
-        sentence += f"; the {'lane' if exact == 1 else f'{exact} lanes'} at 0 paid nothing"
+        sentence += f" The {'lane' if exact == 1 else f'{exact} lanes'} with shift 0 paid nothing."
+    return f"{sentence} {meaning_of_shift(priced)} It is per step, not per picture."
+
+
+def meaning_of_shift(priced: bool) -> str:
+    """Return the definition of shift for tests, or for tokens that are `priced`."""
+    from_what, condition = "a test commits from", "the same tokens before"
+    if priced:
+        from_what, condition = "a token was drawn from", "all tokens before it"
     return (
-        f"{sentence}. Shift is the TV from the model's distribution given {condition} tokens"
-        " before: per step, not per picture."
+        f"Shift is the TV between the distribution that {from_what} and the model's, given"
+        f" {condition}."
     )
 
 
@@ -211,14 +223,17 @@ def time(lanes: Sequence[tuple[Runner, Seconds]]) -> str:
         (times.verify, "verification"), (times.cache, "the cache"), (times.draft, "its drafter")
     )
     own = (
-        f"{lane.name} spent {share:.0%} of its {_milliseconds(times.total)} a step on the model's"
-        " forward pass"
+        f"A step of {lane.name} took {_milliseconds(times.total)} on average: {share:.0%} was the"
+        " model's forward pass"
     )
-    own += f" and {beside / times.total:.0%} on {most}" if beside > 0 else ""
+    own += f" and {beside / times.total:.0%} was {most}" if beside > 0 else ""
     if len(shares) == 1:
         return own + "."
     share, lane, times = max(shares, key=lambda entry: entry[0])
-    return f"{own}; {lane.name} spent {share:.0%} of its {_milliseconds(times.total)} on that pass."
+    return (
+        f"{own}. A step of {lane.name} took {_milliseconds(times.total)}: {share:.0%} was the"
+        " forward pass."
+    )
 
 
 def distance(lanes: Sequence[tuple[Runner, Distances]], stride: int) -> str:
@@ -230,8 +245,8 @@ def distance(lanes: Sequence[tuple[Runner, Distances]], stride: int) -> str:
     ]
     if not known:
         return (
-            "Too few rejections were followed by another step to say how far they reach: a lane"
-            f" needs {FEWEST}."
+            "Too few rejections were followed by another step to say how far a rejection reaches:"
+            f" a lane needs {FEWEST} of them."
         )
     lane, curve = max(known, key=lambda entry: entry[1].pairs.sum())
     enough = curve.pairs >= FEWEST
@@ -239,15 +254,20 @@ def distance(lanes: Sequence[tuple[Runner, Distances]], stride: int) -> str:
     row = {j: value for j, value in tv.items() if j < stride} or tv
     least = min(row, key=row.__getitem__)
     first = (
-        f"A rejection in {lane.name}'s lane moved the distribution of the next position by a TV of"
+        f"A rejection in {lane.name}'s lane moved the next position's distribution by a TV of"
         f" {tv[1]:.2f}"
     )
     if least == 1:
-        return f"{first}, and those of later positions no less."
-    said = f"{first}, and {least} positions later by {row[least]:.2f}"
+        return f"{first}, and the distributions of later positions by no less."
+    said = (
+        f"{first}, and that of the position {least} places after the rejection by {row[least]:.2f}."
+    )
     if tv.get(stride, 0) > row[least] and stride > least:
-        return f"{said}. In the next row, right below the rejected token: {tv[stride]:.2f} again."
-    return f"{said}."
+        return (
+            f"{said} Right below the rejected token, in the next row, it moved the distribution by"
+            f" {tv[stride]:.2f} again."
+        )
+    return said
 
 
 def _finished(lanes: Sequence[tuple[Runner, Progress]]) -> list[tuple[Runner, Progress]]:
