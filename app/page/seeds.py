@@ -35,7 +35,7 @@ SAVE = (
     '<button type="button" data-save="csv">CSV</button></p>'
 )
 NOTE = (
-    "“{prompt}”, from {seeds}: each figure is a mean ± half its 95% interval (Student's t)."
+    "“{prompt}”, from {seeds}: mean ± half its 95% interval (Student's t)."
     " Lanes with the fewest passes come first. Speed-up is vanilla AR's seconds divided by the"
     " lane's. A dash instead of a rank means that these seeds leave open which of two neighbouring"
     " lanes is ahead."

@@ -199,7 +199,7 @@ function ofClocks(lanes) {
 function ofLayers() {
   return [
     {
-      ask: "Show the layer that says how far a draft's q and the model's p differ.",
+      ask: "Show the layer that says how far draft and model disagreed.",
       name: "tv",
       why: "is how far apart a draft's p and q are",
     },

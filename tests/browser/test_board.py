@@ -313,7 +313,7 @@ def test_the_modelled_clock_shows_when_speculation_loses(page) -> None:
     order = page.locator(".by-modelled .name")
     panel.get_by_role("button", name="Rows cost nothing").click()
     expect(order).to_have_text(["SJD", "Vanilla AR"])
-    expect(panel.get_by_role("status")).to_contain_text("None is slower than Vanilla AR.")
+    expect(panel.get_by_role("status")).to_contain_text("No lane is slower than Vanilla AR.")
     # Both at once: they are drawn a frame after what was pressed.
     stamped = """place => {
       const [stamp, seconds] = [".stamp", ".modelled"].map(

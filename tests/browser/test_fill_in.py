@@ -111,12 +111,16 @@ def test_a_part_of_a_recorded_picture_is_painted_and_raced(open_page, url) -> No
     before = board.get_attribute("data-t")
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowDown")
-    expect(live).to_have_text("Row 2, column 2: known. 0 of 36 tokens to fill in.")
+    expect(live).to_have_text(
+        "Row 2, column 2: known. In the whole picture: 0 of 36 tokens to fill in."
+    )
     page.keyboard.press("Shift+ArrowRight")
     page.keyboard.press("Shift+ArrowDown")
     expect(live).to_contain_text("From row 2, column 2 to row 3, column 3: known.")
     page.keyboard.press("Space")
-    expect(live).to_contain_text("to be filled in. 4 of 36 tokens to fill in.")
+    expect(live).to_contain_text(
+        "to be filled in. In the whole picture: 4 of 36 tokens to fill in."
+    )
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("Space")
     counted(page, 3)
@@ -170,7 +174,7 @@ def test_a_race_of_a_part_is_replayed_linked_and_opened_from_its_file(
     page.locator(".lane canvas").first.click(position={"x": 4, "y": 4})
     token = page.locator(".token")
     expect(token.locator("h3")).to_have_text(f"Why token {CODES[0]}?")
-    expect(token.locator(".token-why")).to_contain_text("It was known from the start")
+    expect(token.locator(".token-why")).to_contain_text("This token was known from the start")
     expect(page.locator(".board .live")).to_contain_text("known from the start")
     show_layer(page, Layer.ORDER)
     expect(legend).to_contain_text("pass 9")
@@ -232,7 +236,8 @@ def test_a_model_that_draws_pictures_on_masks_rows_on_a_phone_too(
         page.keyboard.press("Space")
         counted(page, 30)
         expect(page.locator(".fill-live")).to_have_text(
-            "From row 2, column 1 to row 6, column 6: to be filled in. 30 of 36 tokens to fill in."
+            "From row 2, column 1 to row 6, column 6: to be filled in."
+            " In the whole picture: 30 of 36 tokens to fill in."
         )
         show_options(page)
         expect(page.get_by_role("button", name="Add ASSD", exact=True)).to_have_count(0)

@@ -80,10 +80,10 @@ def test_a_lane_from_outside_says_what_was_proved_and_what_was_recorded(
     rejected = pin(page, race, Status.RESAMPLED)
     assert "the number drawn was not below their ratio, " in rejected
     assert "was committed in its place" in rejected
-    assert "Shift 0 is its author's claim" in rejected
+    assert "Shift 0 is the claim of the decoder's author" in rejected
     fresh = pin(page, race, Status.FRESH)
     assert "without a draft" in fresh
     for words in (accepted, rejected, fresh):  # which are true of rules that are known here
-        assert "has more of than q" not in words
+        assert "the part of p that exceeds q" not in words
         assert "drawn in its place" not in words
         assert "exactly the model's distribution p" not in words

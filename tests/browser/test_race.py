@@ -122,7 +122,8 @@ def test_lanes_are_listed_race_under_their_names_and_are_bet_on(quick, open_page
     finished(page)
     expect(page.locator(".lane .title")).to_have_text(names)
     assert sorted(page.locator(".results th[scope='row']").all_inner_texts()) == sorted(names)
-    expect(pace).to_have_text(re.compile(r" You bet on SJD: \d.. by passes, \d.. by seconds\.$"))
+    came = r" You bet on SJD: it came \d.. by passes and \d.. by seconds\.$"
+    expect(pace).to_have_text(re.compile(came))
     page.set_viewport_size({"width": 700, "height": 900})
     two_lines = """() => {
       const pace = document.querySelector(".pace");

@@ -51,8 +51,9 @@ def test_guests_watch_a_race_by_its_link_bet_on_it_and_queue(open_page, held, mo
     for page in (host, guest):
         finished(page)
         expect(page.locator(".bets")).to_be_hidden()
-        expect(page.locator(".pace")).to_contain_text("Bets: 1 on SJD;")
-    expect(guest.locator(".pace")).to_contain_text(re.compile(r"You bet on SJD: \w+ by passes"))
+        expect(page.locator(".pace")).to_contain_text("Bets: 1 on SJD. By seconds, ")
+    came = re.compile(r"You bet on SJD: it came \w+ by passes")
+    expect(guest.locator(".pace")).to_contain_text(came)
     expect(host.locator(".pace")).not_to_contain_text("You bet")
     assert hashes(guest) == hashes(host)
     assert race_id(host) == race_id(guest) == mine

@@ -337,8 +337,8 @@ def _shift_sentence(points: Sequence[PanelPoint]) -> str:
     what = "tokens" if priced else "tests"
     return (
         f"The {what} of {most.name} have the largest mean shift, {distance_in_words(most.value)}."
-        f" {most.name} takes {most.passes:.0f} passes a picture. {meaning_of_shift(priced)} Lossless"
-        " lanes have shift 0."
+        f" {most.name} takes {most.passes:.0f} passes a picture. {meaning_of_shift(priced)}"
+        " Lossless lanes have shift 0."
     )
 
 

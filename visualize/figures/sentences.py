@@ -183,8 +183,8 @@ def _shifts(lanes: Sequence[tuple[Runner, np.ndarray]]) -> str:
     if not values.any():
         count = sum(len(values) for _, values in lanes)
         return (
-            f"The lanes made {count} test{'' if count == 1 else 's'}, and every test was exact (shift"
-            " 0): it committed a token from the model's own distribution."
+            f"The lanes made {count} test{'' if count == 1 else 's'}, and every test was exact"
+            " (shift 0): it committed a token from the model's own distribution."
         )
     priced = len(lane.table.prices) > 0
     what = "tokens" if priced else "tests"

@@ -77,7 +77,7 @@ def test_what_a_race_waits_for_is_said_in_words() -> None:
     assert Wait(1, None).note == "In the queue: 1 race comes before yours."
     for seconds, words in ((0.2, "10 seconds"), (34.0, "40 seconds"), (130.0, "3 minutes")):
         assert Wait(3, seconds).note == (
-            "In the queue: 3 races come before yours. If they take as long as the last ones, yours"
+            "In the queue: 3 races come before yours. If they take as long as the last races, yours"
             f" starts within {words}."
         )
 

@@ -58,7 +58,7 @@ test("a token that was saved is known from one that passed by itself", () => {
 
 test("a lane answers by its passes and its badge", () => {
   const fewest = asked("fewest passes").judge(chosen(SJD, 0));
-  assert.match(fewest.words, /^SJD took 3 passes, and the fewest is 2$/);
+  assert.match(fewest.words, /^SJD took 3 passes, and another lane shown took only 2$/);
   assert.equal(asked("not have the model's distribution").judge(chosen(GSD, 0)).right, true);
 });
 

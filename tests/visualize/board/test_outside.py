@@ -59,7 +59,7 @@ def test_without_a_verdict_its_badge_says_how_to_get_one(race: RecordedRace) -> 
     assert shown(race) == "not judged"
     assert "Wrong rule (not judged) is" in figure(race, "acceptance")
     assert figure(race, "shift").endswith(
-        "The shift of 0 of Wrong rule is its author's claim and is not proved."
+        "The shift of Wrong rule is 0 by the author's claim, which is not proved."
     )
 
 
