@@ -307,7 +307,7 @@ export function experimentInWords(rule, row, number) {
   return `With the number ${chance(number)} ${outcome}${was === is ? "" : `, and ${other}`}.`;
 }
 
-const MEASURED = "It was measured in one pass over the finished picture, which no clock counts.";
+const ON_NO_CLOCK = "It was measured in one pass over the finished picture, which no clock counts.";
 
 /**
  * Say what the shift of a test means, or the shift of a token whose price is known. Return "" if
@@ -321,7 +321,7 @@ export function shiftInWords(row, { priced, isRolling }) {
   if (priced && committed)
     return (
       `${shiftOf(shift)}. The distribution that this token was drawn from differs by this much (TV) from the model's given ` +
-      `every earlier token. ${MEASURED}`
+      `every earlier token. ${ON_NO_CLOCK}`
     );
   if (shift === 0)
     return "Shift 0: the token that this test commits has exactly the model's distribution p, whatever was drafted.";
@@ -349,10 +349,10 @@ function rollingShift({ shift, ruleShift, status }) {
   if (isExact)
     return (
       `Shift ${chance(shift)}: 0 from the token's rule, and ${chance(shift)} from what its row did not see. The token was drawn ` +
-      `from exactly p given what its row saw, and that p ${far}. ${MEASURED}`
+      `from exactly p given what its row saw, and that p ${far}. ${ON_NO_CLOCK}`
     );
   return (
-    `Shift ${chance(shift)} from what the token's row did not see: p given what the row saw ${far}. ${MEASURED} ` +
+    `Shift ${chance(shift)} from what the token's row did not see: p given what the row saw ${far}. ${ON_NO_CLOCK} ` +
     "The shift from the token's rule is not known."
   );
 }

@@ -336,8 +336,8 @@ def _shift_sentence(points: Sequence[PanelPoint]) -> str:
     priced = issubclass(DECODERS[parse_lane(most.lane).decoder], Priced)
     what = "tokens" if priced else "tests"
     return (
-        f"The {what} of {most.name} have the largest mean shift, {distance_in_words(most.value)}."
-        f" {most.name} takes {most.passes:.0f} passes a picture. {meaning_of_shift(priced)}"
+        f"The {what} of {most.name}, with {most.passes:.0f} passes a picture, have the largest mean"
+        f" shift, {distance_in_words(most.value)}. {meaning_of_shift(priced)}"
         " Lossless lanes have shift 0."
     )
 

@@ -188,10 +188,10 @@ def _shifts(lanes: Sequence[tuple[Runner, np.ndarray]]) -> str:
         )
     priced = len(lane.table.prices) > 0
     what = "tokens" if priced else "tests"
-    sentence = f"The {what} of {lane.name} had a mean shift of {distance_in_words(values.mean())}."
+    sentence = f"The {what} of {lane.name} had a mean shift of {distance_in_words(values.mean())}"
     if exact:
-        sentence += f" The {'lane' if exact == 1 else f'{exact} lanes'} with shift 0 paid nothing."
-    return f"{sentence} {meaning_of_shift(priced)} It is per step, not per picture."
+        sentence += f"; the {'lane' if exact == 1 else f'{exact} lanes'} with shift 0 paid nothing"
+    return f"{sentence}. {meaning_of_shift(priced)} It is per step, not per picture."
 
 
 def meaning_of_shift(priced: bool) -> str:

@@ -66,7 +66,10 @@ test("chapter 7 chooses its words by the numbers beside them", () => {
     const fates = { "-1": "most drafts fail", 0: "half of the drafts pass", 1: "most drafts pass" };
     assert.equal(fate, fates[Math.sign(mean - 0.5)], far);
     if (chosen.includes("yet")) {
-      assert.ok(numberIn(chosen, "TV is") >= 0.5 && numberIn(chosen, "top-1 of p is") <= 0.5, chosen);
+      assert.ok(
+        numberIn(chosen, "TV is") >= 0.5 && numberIn(chosen, "top-1 of p is") <= 0.5,
+        chosen,
+      );
       assert.ok(numberIn(chosen, "that of q is") <= 0.5, chosen);
     }
     said.add(flat.includes("less")).add(fate);
