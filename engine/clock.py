@@ -68,9 +68,9 @@ class StepClock:
         self._waited = len(self._laps)
 
     def seconds(self) -> Seconds:
-        """Return the seconds of each part in the laps before the last wait.
+        """Return the seconds that each part took in the laps before the last wait.
 
-        Every lap is returned once: the next call returns the laps after that wait.
+        Every lap counts once: the next call returns the seconds of the laps after that wait.
         """
         spent: dict[str, float] = {}
         for part, begin, end in self._laps[: self._waited]:

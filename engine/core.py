@@ -46,7 +46,7 @@ class Plan:
     slots: tuple[int, ...]  # slot of each position
     forced: tuple[int, ...]  # id that is forced at each position, or -1
     stride: int  # positions in one row of the grid; all positions, if the order has no rows
-    known: tuple[tuple[int, int], ...] = ()  # (slot, id) of the tokens known at the start, as read
+    known: tuple[tuple[int, int], ...] = ()  # (slot, id) of each token that is known at the start
     infilling: Infilling | None = None
     ahead: bool = False  # whether a row may ask for any position, not only for the next one
     fronts: bool = False
@@ -80,7 +80,7 @@ class Rows:
     """
 
     fed: Tensor  # the ids that are read [R]
-    asked: Tensor  # position whose distribution each row gives [R]; the plan's length for padding
+    asked: Tensor  # position that each row asks for [R]; the plan's length for padding
 
     def __post_init__(self) -> None:
         _fit("a pass asks for a position with each row", fed=self.fed, asked=self.asked)
@@ -96,9 +96,9 @@ class Window:
 
     In a chain each row reads the draft of the row before. In a tree, `drafts` is one path of the
     tree, or empty, and the pass's rows after the root are the nodes. In an infilling a node gives
-    the distribution at its own depth, whichever node it follows.
+    the distribution of the position at the node's depth, whatever the node's parent is.
 
-    Raises ContractError where drafts and q have different lengths.
+    Raises ContractError where `drafts` and `q` have different lengths.
     """
 
     drafts: Tensor  # [R]
@@ -115,13 +115,13 @@ class Window:
 class Groups(NamedTuple):
     """The group (GSD) or neighbourhood (LANTERN) of each draft.
 
-    Under typical acceptance a group is the draft alone, and its two masses are p(x) and the
+    Under typical acceptance a group is the draft alone, and the group's two masses are p(x) and the
     threshold.
     """
 
     counts: Tensor  # number of tokens in each group [R]; 0 for no group
     masses: Tensor  # p-mass and q-mass, whose ratio is the acceptance probability [R, 2]
-    tokens: Tensor  # the draft, then the tokens nearest to it; -1 for padding [R, up to TOP]
+    tokens: Tensor  # the draft, then its nearest tokens; -1 for padding [R, up to TOP]
 
 
 class Candidates(NamedTuple):
@@ -139,8 +139,8 @@ class Diagnostics:
     """
 
     candidates: Candidates | None = None
-    q: Tensor | None = None  # the recorded drafts' q, if it is not the window's [R, V]
-    shift: Tensor | None = None  # of the tests at each node of a tree's path [R]
+    q: Tensor | None = None  # q of the recorded drafts [R, V]; None for the window's q
+    shift: Tensor | None = None  # shift of the tests at each node of a tree's path [R]
     groups: Groups | None = None
 
 
@@ -158,13 +158,13 @@ class Verification:
     status: Tensor  # Status of each row [R]
     p: Tensor  # the model's distribution at each position [R, V]
     acceptance: Tensor  # the probability that the rule accepts the row's draft [R]
-    uniform: Tensor  # the uniform number compared with `acceptance` [R]; NaN for no comparison
-    drafts: Tensor | None = None  # the verified drafts [R], -1 for none; if None, the window's
-    path: Tensor | None = None  # window row that leads to each position; if None, row i to n + i
+    uniform: Tensor  # the uniform number compared with `acceptance` [R]; NaN if none was compared
+    drafts: Tensor | None = None  # verified drafts [R], -1 for none; if None, the window's drafts
+    path: Tensor | None = None  # row that leads to each position; if None, row i leads to n + i
     redraws: bool = True  # whether uncommitted positions keep or get a draft
     places: Tensor | None = None  # position of each row, if the positions are not consecutive
-    # The loop sorts the rows by rank [R]: 0 for a committed position, 1 for another, 2 for padding.
-    # If None, the rows are sorted already.
+    # The loop sorts the rows by rank [R]: 0 for a committed position, 1 for an uncommitted one, 2
+    # for padding. If None, the rows are sorted already.
     rank: Tensor | None = None
     diagnostics: Callable[[], Diagnostics] = Diagnostics  # called once the step is verified
 

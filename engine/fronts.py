@@ -1,4 +1,4 @@
-"""Fronts: the windows that grid rows have in one pass, and the positions that each may commit."""
+"""Fronts: the windows of grid rows in one pass, and the positions that each window may commit."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-ELSEWHERE = -2  # where no root stands: the prompt's last token is at -1
+ELSEWHERE = -2  # for a window row that is no root; -1 stands for the prompt's last token
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,12 +17,13 @@ class Front:
 
     The front reads `fed` tokens, which ask for the `fed` positions in raster order from `start` on.
     The first `drafts` positions have a draft, and the first `room` drafts are tested. With a
-    `bonus`, the next position gets a token too if all tested drafts are accepted.
+    `bonus`, the position after the tested drafts gets a token too if all these drafts are accepted.
 
-    `root` is the position of the first token read, the row's newest; -1 is the prompt's last token.
-    A row without a token reads the last token of the row above. While the row above is incomplete,
-    the front `borrows` that row's newest token instead. A complete row is `closing`: one more pass
-    reads its last token, for the rows below.
+    `root` is the position of the first token that the front reads: the row's newest token. -1
+    stands for the prompt's last token. If the row has no token yet, the front reads the last token
+    of the row above. While the row above is incomplete, the front `borrows` that row's newest token
+    instead. The front of a complete row is `closing`: one more pass reads the row's last token, for
+    the rows below.
     """
 
     start: int
@@ -41,8 +42,8 @@ def fronts(
     """Return the next pass's fronts, top row first, at most `most` of them; closing rows come last.
 
     A row begins once the row above has `lag` tokens; the second row begins once the first has
-    `first`. A row commits a token only below a committed token, so no row overtakes the row above.
-    Drafts may run ahead.
+    `first` tokens. A row commits a token only below a committed token, so its tokens never overtake
+    the row above. A row's drafts may overtake the row above.
 
     Args:
         counts: number of tokens that each row has [h].
@@ -61,7 +62,7 @@ def fronts(
             break
         remaining_tokens, limit = stride - count, above - count
         if not remaining_tokens:
-            if counts[row + 1]:  # else the row below begins behind that very token
+            if counts[row + 1]:  # else the row below begins by reading that very token
                 ended.append(Front(start, 1, start - 1, closing=True))
         else:
             drafts = min(window - 1, remaining_tokens, length - 1 - start)
@@ -87,18 +88,18 @@ Array = TypeVar("Array")
 class FrontTable(NamedTuple, Generic[Array]):
     """The F fronts of a pass as columns of whole numbers; R is the number of window rows.
 
-    Window rows are ordered by front, and each front's root comes first. Static shapes have the
-    largest number of fronts, each of the largest width W; unused rows are padding.
+    Window rows are ordered by front, and each front's root comes first. With static shapes the
+    table has the largest number of fronts, each of the largest width W; unused rows are padding.
 
     Attributes:
         asked: position that each row asks for [R]; the picture's length for padding.
         place: like `asked`, but the picture's length for closing rows too [R].
         root: position of each root's token [R]; ELSEWHERE for other rows.
-        left: row of the last verification whose token is the position's draft [R]; -1 for none.
+        left: row of the last verification that left the position's draft [R]; -1 for no draft.
         drafted: whether the row has a draft [R].
         front: index of each row's front [R].
         number: index of each row within its front [R].
-        at: rows of each front, padded with the front's last row [F, W].
+        at: window rows of each front, padded with the front's last row [F, W].
         room: as in Front [F].
         bonus: as in Front [F].
         lower: whether the front is neither the first nor closing [F].
@@ -124,12 +125,12 @@ def table_of(
 
     Args:
         pass_fronts: the fronts.
-        draft_rows: for each position with a draft, the row of the last verification whose token is
-            that draft.
+        draft_rows: for each position with a draft, the row of the last verification that left this
+            draft.
         length: number of positions in the picture.
         width: with static shapes, the width of every front; if 0, each front is as wide as it needs
             to be.
-        most: with static shapes, the number of fronts with padding; if 0, there is no padding.
+        most: with static shapes, the number of fronts, padding included; if 0, there is no padding.
     """
     every = [*pass_fronts, *[Front(length, 0, 0)] * (most - len(pass_fronts))]
     sizes = np.array([width or each.fed for each in every])

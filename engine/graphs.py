@@ -14,7 +14,7 @@ import torch
 
 from engine.clock import StepClock
 
-# From a function to its result, and how to run it again into that same result.
+# Captures a function; returns its result, and a replay that fills this same result again.
 Capture = Callable[[Callable[[], Any]], tuple[Any, Callable[[], None]]]
 
 

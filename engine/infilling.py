@@ -24,8 +24,8 @@ class Fills(Enum):
     """The parts of a picture that a model can fill in."""
 
     NOTHING = "nothing"
-    BELOW = "below"  # all cells from some cell on in raster order, such as those below a row
-    ANY = "any"  # any cells given any others, in any order
+    BELOW = "below"  # one cell and every cell after it in raster order, as below a row
+    ANY = "any"  # any cells in any order, given any other cells
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Infilling:
 
     `known` has the code of each cell in raster order; MASKED for a cell that is to be filled in.
     `order` is `raster`, row by row, or `spread`, where successive cells lie far apart. Raises
-    SettingError for other values, or where no cell is masked.
+    SettingError for another order, for a known cell without a code, or where no cell is masked.
     """
 
     known: tuple[int, ...]
@@ -62,7 +62,7 @@ class Infilling:
 
     @property
     def below(self) -> bool:
-        """True if `order` is raster and the masked cells are all cells from some cell on."""
+        """True if `order` is raster and the masked cells are one cell and every cell after it."""
         behind = len(self.known) - self.known.index(MASKED)
         return self.order == "raster" and self.masked == behind
 
@@ -100,10 +100,11 @@ def box_mask(grid: tuple[int, int], top: int, left: int, height: int, width: int
 
 @functools.lru_cache(maxsize=8)
 def spread_order(grid: tuple[int, int]) -> tuple[int, ...]:
-    """Return the cells of a grid in the order of the Halton sequence, bases 2 across and 3 down.
+    """Return the cells of a grid in the order of the Halton sequence.
 
-    Each cell lies far from the few before it, and every prefix covers the grid evenly (Besnier et
-    al., "Halton scheduler for masked generative image transformer", ICLR 2025).
+    The sequence has base 2 across and base 3 down. Each cell lies far from the few cells before it,
+    and every prefix of the order covers the grid evenly (Besnier et al., "Halton scheduler for
+    masked generative image transformer", ICLR 2025).
     """
     height, width = grid
     points = 4 * height * width

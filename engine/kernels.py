@@ -1,8 +1,9 @@
 """Triton kernels of a pass and of the rules, for a CUDA device.
 
-Each kernel does in one launch what PyTorch does in several. Every function's docstring names the
-PyTorch function that it replaces. The tests compare the two, and so does the loading of a model
-(`engine.numerics.distributions`, `engine.models.fused_body`). Only this module imports Triton.
+Each kernel does in one launch what PyTorch does in several launches. Every function's docstring
+names the PyTorch function that the kernel replaces. The tests compare the kernel with that
+function, and so does the loading of a model (`engine.numerics.distributions`,
+`engine.models.fused_body`). Only this module imports Triton.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from torch import Tensor
 from engine.numerics.ranking import BITS, NO_RANK
 
 VERSION = triton.__version__
-MOST_QUERIES = 128  # of a key's head that `attention` takes
-_TOGETHER = 16, 64  # queries of one program: where there are few, and where there are more
-_KEYS = 64  # that one of its programs reads at once
-_STAGES = 3  # blocks of keys and values that one program reads ahead, where they fit
-_PROGRAMS = 128  # of `attention`, about one for each of a large GPU's multiprocessors
-_HEADS = 8  # that one program of `rotate` has
+MOST_QUERIES = 128  # largest number of queries of a key head that `attention` takes
+_TOGETHER = 16, 64  # queries of one program, if there are few queries and if there are more
+_KEYS = 64  # keys that one program of `attention` reads at once
+_STAGES = 3  # blocks of keys and values that one program reads ahead, if the blocks fit
+_PROGRAMS = 128  # programs of `attention`, about one for each of a large GPU's multiprocessors
+_HEADS = 8  # heads that one program of `rotate` processes
 _SIZE = 128  # tokens of one block of a sample's cumulative sum
 
 
@@ -168,7 +169,7 @@ def _attend(
 
 @triton.jit
 def _output(head, m, count, length, kv_heads):
-    """Return the index, among the outputs [R T, H], of query m of a key head."""
+    """Return the index of query m of a key head among the outputs [R T, H]."""
     row, groups = head // kv_heads, count // length
     own = (head % kv_heads) * groups + m // length
     return (row * length + m % length) * (kv_heads * groups) + own
@@ -268,7 +269,7 @@ def gated(gate_up: Tensor) -> Tensor:
     return out
 
 
-# Distributions, as in `engine.numerics.distributions`: a row is one program's, and in its registers
+# Distributions, as in `engine.numerics.distributions`: one program has one row, in its registers
 
 
 def _warps(block: int) -> int:
@@ -277,7 +278,7 @@ def _warps(block: int) -> int:
 
 @triton.jit(do_not_specialize=["top_k"])
 def _probs(logits, p, codes, temperature, top_k, BLOCK: tl.constexpr):
-    """Turn a row of logits into probabilities of its `top_k` largest; 0 keeps all.
+    """Turn the `top_k` largest logits of a row into probabilities; `top_k` 0 keeps all logits.
 
     The k-th largest logit is found two bits at a time, among integers that sort as the floats do.
     """
@@ -291,7 +292,7 @@ def _probs(logits, p, codes, temperature, top_k, BLOCK: tl.constexpr):
         for step in tl.static_range(16):
             one = tl.full((), 1 << (30 - 2 * step), tl.uint32)
             two, three = least + one + one, least + one + one + one
-            # How many are as large as each of three bounds, in 20 bits each.
+            # How many ranks reach each of three bounds: three counts of 20 bits each.
             above = (ranks >= least + one).to(tl.int64)
             above += (ranks >= two).to(tl.int64) << 20
             above += (ranks >= three).to(tl.int64) << 40
@@ -412,11 +413,11 @@ def _each_row(p: Tensor, q: Tensor | None) -> Tensor:
 
 
 class Rules:
-    """The functions of `engine.numerics.distributions` that have kernels, under their names."""
+    """The functions of `engine.numerics.distributions` that have kernels, under the same names."""
 
     @staticmethod
     def probs(logits: Tensor, temperature: float, top_k: int) -> Tensor:
-        """Return `logits_to_probs` of logits [L, V] without top-p and forced positions, float32.
+        """Return `logits_to_probs` of logits [L, V] in float32, without top-p or forced positions.
 
         `top_k` 0 keeps all tokens.
         """

@@ -12,14 +12,17 @@ from engine.settings import SettingError
 
 
 def whole(grid: tuple[int, int], forced: Sequence[int]) -> Plan:
-    """Return the plan of a whole picture in raster order; `forced` is each slot's id, or -1."""
+    """Return the plan of a whole picture in raster order.
+
+    `forced` has the id that is forced in each slot, or -1.
+    """
     count = itertools.count()
     cells = tuple(-1 if token >= 0 else next(count) for token in forced)
     return Plan(cells, tuple(range(len(forced))), tuple(forced), len(forced) // grid[0])
 
 
 def below(plan: Plan, infilling: Infilling) -> Plan:
-    """Return the rest of a whole plan from the first masked cell on; everything before it is known.
+    """Return the part of a whole plan from the first masked cell on; the part before is known.
 
     Positions count from 0 again, and so do the keys of the noise. The seed that drew the known part
     therefore draws a different rest.
@@ -40,9 +43,9 @@ def below(plan: Plan, infilling: Infilling) -> Plan:
 
 
 def anywhere(grid: tuple[int, int], infilling: Infilling) -> Plan:
-    """Return the plan of the masked cells in the infilling's order, after the known cells.
+    """Return a plan that fills in the masked cells in the infilling's order.
 
-    The known cells are in raster order. The model's slots must be the grid's cells.
+    `known` has the known cells in raster order. The model's slots must be the grid's cells.
     """
     cells = infilling.cells(grid)
     known = tuple((cell, code) for cell, code in enumerate(infilling.known) if code != MASKED)

@@ -20,8 +20,8 @@ class SettingError(ValueError):
 class Knob:
     """The allowed values of one setting.
 
-    Numbers lie between `low` and `high`, both included; texts are one of `choices`. `needs` names
-    another setting and the value that it must have for this setting to take effect.
+    A number lies between `low` and `high`, both included; a text is one of `choices`. `needs` names
+    another setting, and the value that the other must have for this setting to take effect.
     """
 
     help: str
@@ -40,7 +40,7 @@ def knob(
     choices: tuple[str, ...] = (),
     needs: tuple[str, str] | None = None,
 ) -> Any:
-    """Return a dataclass field with its Knob in `metadata["knob"]`."""
+    """Return a dataclass field that has a Knob in `metadata["knob"]`."""
     spec = Knob(help, low, high, choices, needs)
     return dataclasses.field(default=default, metadata={"knob": spec})
 
@@ -59,7 +59,7 @@ class Withdrawn:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Base of every settings class: checks each field against its knob and its default's type."""
+    """Base of every settings class; checks each value by its field's knob and default."""
 
     withdrawn: ClassVar[Mapping[str, Withdrawn]] = {}
 

@@ -10,9 +10,10 @@ from typing import TextIO
 
 
 def say(text: str, stream: TextIO | None = None, end: str = "\n") -> bool:
-    """Print and flush a text, to stdout by default; escape what the stream's encoding lacks.
+    """Print a text to `stream`, or to stdout if None, and flush the stream.
 
-    Returns False where nobody reads the stream any more, as with `| head`; later output is dropped.
+    Characters that the stream's encoding lacks are escaped. Returns False if nobody reads the
+    stream any more, as with `| head`; later output is then dropped.
     """
     stream = stream or sys.stdout
     encoding = stream.encoding or "utf-8"
@@ -24,7 +25,7 @@ def say(text: str, stream: TextIO | None = None, end: str = "\n") -> bool:
             flush=True,
         )
     except BrokenPipeError:
-        # or Python would print it, too, at its end, when it flushes the stream
+        # Otherwise Python, which flushes the stream when it exits, would print the error too.
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         return False
     return True

@@ -1,9 +1,9 @@
-"""Distributions: from logits to the p and q that every rule works with, and operations on them.
+"""Functions that turn logits into distributions p and q, and that rules apply to p and q.
 
-Target and draft take the same path in float32: guidance (which the model mixes in), temperature,
-top-k, top-p, softmax. At a forced position the distribution is one-hot on index 0. The window loop
-replaces index 0 by the forced id when it feeds or records the token. So no rule treats forced
-positions apart.
+Target and drafter logits take the same path in float32: guidance (which the model mixes in),
+temperature, top-k, top-p, softmax. At a forced position the distribution is one-hot on index 0. The
+window loop replaces index 0 by the forced id when it feeds or records the token. So no rule treats
+forced positions apart.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from engine.numerics.ranking import NO_RANK, rank_keys
 from engine.settings import Sampling
 
 log = logging.getLogger(__name__)
-_TRIED = 1000, 65536  # tokens of the distributions with which kernels are compared
+_TRIED = 1000, 65536  # numbers of tokens with which kernels are compared
 _CLOSE = 1e-6
 _BLOCK = 128  # tokens of one block of a sample's cumulative sum
 _SUPPORTS_AT_ONCE = 64  # positions
@@ -33,7 +33,7 @@ def logits_to_probs(logits: Tensor, sampling: Sampling, forced: Tensor | None) -
 
     `forced` (bool [L]) marks forced positions; None if no position is forced. The result is
     float32, or float64 for logits in float64. Top-k keeps ties, so more than k tokens may have a
-    probability.
+    probability above 0.
     """
     p = _unforced(logits, sampling)
     if forced is None:
@@ -58,11 +58,11 @@ def _unforced(logits: Tensor, sampling: Sampling) -> Tensor:
     p = torch.softmax(logits, -1)
     if sampling.top_p < 1:
         ranked, order = p.sort(-1, descending=True)
-        # A token stays if those likelier than it do not yet hold top_p; the likeliest always stays.
+        # A token stays if the likelier tokens hold less than top_p; the likeliest always stays.
         outside = ranked.cumsum(-1) - ranked >= sampling.top_p
         p = p.masked_fill(outside.scatter(-1, order, outside), 0)
-    # A float32 softmax is off by up to 1e-6 in total, and a p and a q that meet in a test by that
-    # much from each other.
+    # A float32 softmax is off by up to 1e-6 in total; the p and q of a test would differ by as
+    # much.
     return p / p.sum(-1, keepdim=True, dtype=torch.float64).to(p.dtype)
 
 
@@ -110,9 +110,9 @@ def _invert(cumulative: Tensor, target: Tensor) -> Tensor:
 
 
 def residual(p: Tensor, q: Tensor) -> Tensor:
-    """Return max(p - q, 0), which is R(p, q) before normalisation; `sample` needs no more.
+    """Return max(p - q, 0), which is R(p, q) before normalisation; `sample` needs none.
 
-    Where rounding leaves nothing, return p itself.
+    Where rounding leaves only zeros, return p itself.
     """
     if kernels := _kernels(p):
         return kernels.residual(p, q)
@@ -121,11 +121,11 @@ def residual(p: Tensor, q: Tensor) -> Tensor:
 
 
 def in_turn(p: Tensor, q: Tensor, tokens: Tensor, exists: Tensor) -> tuple[Tensor, Tensor]:
-    """Subtract distributions q [K, V] from p [V] one after another: p becomes R(p, q), normalised.
+    """Subtract the K distributions q [K, V] from p [V] one after another.
 
-    p stays the same if the subtraction leaves nothing, or if candidate k does not exist (`exists`,
-    bool [K]). Returns the probability of each token [K] before its own q is subtracted, and the p
-    that is left in the end [V].
+    Each time p becomes the normalised R(p, q). p stays the same if the subtraction leaves nothing,
+    or where `exists` (bool [K]) is False. Returns the probability of each token [K] just before the
+    token's own q is subtracted, and the p that is left in the end [V].
     """
     if kernels := _kernels(p):
         return kernels.in_turn(p, q, tokens, exists)
@@ -139,7 +139,7 @@ def in_turn(p: Tensor, q: Tensor, tokens: Tensor, exists: Tensor) -> tuple[Tenso
 
 
 def likeliest(p: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Return the largest probabilities [H, count] of p [H, V] in order, and their tokens.
+    """Return the largest probabilities [H, count] of p [H, V], largest first, and their tokens.
 
     Tokens of equal probability may come in any order.
     """
@@ -232,7 +232,8 @@ class Support:
 class Sampled:
     """Distributions of successive positions, kept as Supports.
 
-    They are compressed many positions at a time; compressing fewer would cost about the same.
+    The distributions of many positions are compressed at a time, because compressing those of fewer
+    positions would cost about the same.
     """
 
     def __init__(self) -> None:
@@ -242,7 +243,7 @@ class Sampled:
     def add(self, q: Tensor) -> None:
         """Add the distributions of the next positions, q [n, V].
 
-        They are copied, because a captured step overwrites q.
+        The distributions are copied, because a captured step overwrites q.
         """
         self._new.append(q.clone())
         if sum(map(len, self._new)) >= _SUPPORTS_AT_ONCE:
@@ -296,7 +297,7 @@ def rule_kernels(device: torch.device) -> RuleKernels | None:
         kernels = Rules()
         for codes in _TRIED:
             _compare_kernels(kernels, device, codes)
-    except Exception as error:  # PyTorch's own do it, whatever keeps these from running
+    except Exception as error:  # PyTorch's functions do, whatever keeps the kernels from running
         log.warning("the rules run without fused kernels: %s", error)
         return None
     return kernels

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 NORMAL = 1.959964  # the two-sided 95% point of the normal distribution
-# Those of Student's t for 1, 2, .. degrees of freedom.
+# The two-sided 95% points of Student's t for 1, 2, .. degrees of freedom.
 _T = (
     12.706,
     4.303,
@@ -32,8 +32,8 @@ _T = (
 def student(freedom: int) -> float:
     """Return the two-sided 95% quantile of Student's t with `freedom` degrees of freedom, to 1e-4.
 
-    Few degrees of freedom are in a table. Beyond the table, the quantile is an expansion in the
-    normal distribution's quantile (Abramowitz & Stegun 26.7.5).
+    For few degrees of freedom the quantile is in a table. Beyond the table it is an expansion in
+    the normal distribution's quantile (Abramowitz & Stegun 26.7.5).
     """
     if freedom <= len(_T):
         return _T[freedom - 1]
@@ -62,9 +62,9 @@ def mean_text(estimate: Mapping[str, float]) -> str:
 
 
 def wilson(right: np.ndarray, trials: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the lower and the upper ends of the score intervals of the shares right / trials.
+    """Return the lower ends and the upper ends of the score intervals of shares.
 
-    The ends are NaN where the share is NaN.
+    A share is `right / trials`. Where a share is NaN, both ends of its interval are NaN.
     """
     share, z2 = right / trials, NORMAL**2
     middle = (share + z2 / (2 * trials)) / (1 + z2 / trials)

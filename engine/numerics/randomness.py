@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 _MASK = 0xFFFFFFFF
-_BLOCK = 32  # positions whose Gumbel noise is computed together, at most
-_DRAWS, _POSITIONS = 8, 48  # uniforms computed ahead: for how many draws, and positions beyond
+_BLOCK = 32  # largest number of positions whose Gumbel noise is computed together
+_DRAWS, _POSITIONS = 8, 48  # draws, and further positions, whose uniforms are computed together
 
 
 class Purpose(IntEnum):
@@ -47,14 +47,14 @@ class Noise:
     """The random numbers of one image.
 
     A reader goes through at most `stride` positions, from a multiple of `stride` on. Gumbel noise
-    is computed in blocks that fit these positions, so that hardly any is computed beyond them.
+    is computed in blocks that fit these positions, so that hardly any noise goes unused.
     """
 
     def __init__(self, seed: int, device: torch.device, stride: int = _BLOCK) -> None:
         self.key, self.device = (seed & _MASK, seed >> 32 & _MASK), device
         self._stride, self._block = stride, -(-stride // -(-stride // _BLOCK))
         self._gumbel: dict[int, Tensor] = {}
-        # By purpose and count: numbers of the next draws and positions, and the first of each.
+        # By purpose and count: first draw, first position, and the numbers from both on.
         self._ahead: dict[tuple[Purpose, int], tuple[int, int, Tensor]] = {}
         self._seed, self._branches = seed, dict[int, Noise]()
 
@@ -70,9 +70,9 @@ class Noise:
     def uniform(self, purpose: Purpose, start: int, rows: int, draw: int, count: int) -> Tensor:
         """Return numbers strictly between 0 and 1 for positions start, start + 1, .. [rows, count].
 
-        They are float64 with 52 random bits, so that a sample of 65,536 tokens is as exact as their
-        probabilities. They are computed for many draws and positions together, because one number
-        costs as much as a block.
+        The numbers are float64 with 52 random bits, so that a draw among 65,536 tokens is as exact
+        as the tokens' probabilities. Numbers for many draws and positions are computed together,
+        because one number costs as much as a block of numbers.
         """
         first, position, table = self._ahead.get((purpose, count), (draw, start, None))
         at, offset = draw - first, start - position
@@ -106,10 +106,10 @@ class Noise:
         """Return standard Gumbel noise for positions start, start + 1, .., float32 [count, codes].
 
         The noise is the same at every call. It is computed in blocks of positions, because one
-        position costs as much as a block; blocks before `start` are dropped.
+        position costs as much as a block. Blocks before `start` are dropped.
 
-        G = -log(-log(1 - v)) is finest where v is small, which is where G is large: a token of
-        probability 1e-9 wins as often as it should.
+        G = -log(-log(1 - v)) is large where v is small, and there its steps are finest. So a token
+        of probability 1e-9 wins as often as it should.
         """
         size = self._block
         first, last = start // size, (start + count - 1) // size

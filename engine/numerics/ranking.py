@@ -1,11 +1,11 @@
-"""The order of a stable sort without sorting: a `topk` of keys gives the part that is needed."""
+"""The order of a stable sort without sorting: a `topk` of keys gives the part needed."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-BITS = 20  # of an index
+BITS = 20  # bits of an index in a key
 NO_RANK = 1 << 62  # beyond all keys; its index is 0
 
 
