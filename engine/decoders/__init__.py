@@ -1,7 +1,7 @@
 """The decoders, one file each.
 
 A new decoder needs a file and a place in `_LANES`. Its lanes, badge, settings, traces and exactness
-tests follow from these.
+tests need nothing more.
 """
 
 from __future__ import annotations
@@ -43,13 +43,14 @@ _LANES: tuple[type[Decoder], ...] = (
 BUILT_IN: dict[str, type[Decoder]] = {decoder.name: decoder for decoder in _LANES}
 HALF = ("float16", "bfloat16")  # of 2 bytes
 DECODERS = BUILT_IN | {decoder.name: decoder for decoder in load_outside(BUILT_IN)}
-# On decoders from outside, read when their files are: a later verdict may be on another text.
+# Verdicts on decoders from outside, read together with the decoders' files: a later verdict may be
+# on another text.
 VERDICTS: dict[str, Verdict | None] = {
     name: verdict_on(decoder) for name, decoder in DECODERS.items() if name not in BUILT_IN
 }
-# Those that race unless others are chosen.
+# The decoders that race unless others are chosen.
 DEFAULT = tuple(name for name, decoder in DECODERS.items() if decoder.default)[:MAX_LANES]
-# Those that race on whole pictures, and on infillings.
+# The decoders that race on whole pictures, and those that race on infillings.
 WHOLE = tuple(name for name, decoder in DECODERS.items() if not decoder.infills)
 FILLING = tuple(name for name, decoder in DECODERS.items() if not decoder.whole_only)
 

@@ -49,15 +49,16 @@ class ASSD(WindowDecoder):
     """Alternates draft passes and verification passes over the next k positions.
 
     A draft pass asks for all k positions in parallel, given the committed tokens alone. A
-    verification pass reads the chain of these drafts and accepts each with probability min(1, p /
-    q). The first rejected draft is resampled from R(p, q) (Alg. 1, where p and q are swapped).
+    verification pass reads the chain of these drafts and accepts each draft with probability min(1,
+    p / q). The first rejected draft is resampled from R(p, q) (Alg. 1, which swaps the names p and
+    q).
 
     The first draft is a sample of the model's own p, so the draft pass commits it (Lemma 1), and
-    the verification starts from it as root. If only one position is left, it needs no verification.
-    Each pass commits at least one token, so there are never more passes than tokens (Theorem 1). A
-    pass that accepts all drafts commits no bonus token, because the next draft pass samples that
-    position. The exception is a chain cut short by the image's end: its last row samples the last
-    position.
+    the verification pass has this token as its root. If only one position is left, that position
+    needs no verification. Each pass commits at least one token, so there are never more passes than
+    tokens (Theorem 1). A pass that accepts all drafts commits no bonus token, because the next
+    draft pass samples that position. The exception is a chain cut short by the image's end: its
+    last row samples the last position.
 
     `n-gram` drafts (Alg. 2) need no draft pass, and each verification may end in a bonus token.
     """

@@ -24,7 +24,7 @@ def never() -> bool:
 
 
 class Badge(Enum):
-    """A decoder's promise about its picture, compared with vanilla AR's."""
+    """A decoder's promise about its picture, compared with vanilla AR's picture."""
 
     IDENTICAL = "identical image"
     ROUNDED = "identical but for rounding"  # in place of IDENTICAL in half precision
@@ -52,7 +52,7 @@ class Decoder(ABC):
     paper: ClassVar[str]  # where it was published
     badge: ClassVar[Badge]
     default: ClassVar[bool] = True  # whether it races when no lanes are named
-    infills: ClassVar[bool] = False  # whether it asks for any cell, and so races on infillings only
+    infills: ClassVar[bool] = False  # whether it may ask for any cell, and races on infillings only
     whole_only: ClassVar[bool] = False  # whether it needs the rows of a whole picture
     Settings: ClassVar[type[AnySettings]] = NoSettings
     presets: ClassVar[Mapping[str, AnySettings]] = {}  # settings to choose from, by title
@@ -117,7 +117,7 @@ class Decoder(ABC):
         """Decode one image step by step; closing the iterator releases the lane's slot.
 
         Some decoders audit the picture before they yield the last step. `stopped()` is called
-        between the audit's passes and ends the audit if it returns True.
+        between the audit's passes; if the call returns True, the audit ends.
         """
 
     @torch.inference_mode()

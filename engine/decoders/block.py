@@ -24,19 +24,19 @@ def verify_block(state: DecodeState, window: Window, p: Tensor) -> Verification:
     draft is left. No lossless rule accepts more drafts in expectation (Theorem 2).
 
     The rule is exact if the drafts of a pass are independent of one another and depend on earlier
-    passes through their q alone. Redrawn drafts are so. Drafts that are kept from pass to pass are
-    not, and the rule is not exact for them.
+    passes through their q alone. Redrawn drafts meet this condition. Drafts that are kept from pass
+    to pass do not meet it, so for them the rule is not exact.
 
     `p` is [R, V]. The acceptance probability recorded for draft i is h_i.
     """
     rows, drafts, q = len(p), window.drafts, window.q
     ratio = gather(p, drafts).double() / gather(q, drafts).double()
-    # log a of each row, if a had no bound: of the drafts before its own.
+    # log a of each row without a's bound of 1: a sum over the drafts before the row's own draft.
     walk = torch.cat([ratio.new_zeros(1), ratio[:-1].log().cumsum(0)])
     a = (walk - walk.cummax(0).values).exp()
     residual_mass = (a[:, None].to(p.dtype) * p - q).clamp_min(0).sum(-1, dtype=torch.float64)
-    behind, residual_mass = a.roll(-1), residual_mass.roll(-1)  # of the row behind each
-    # Where a draft is certain and p = q behind it, the fraction is 0 / 0: it passes.
+    behind, residual_mass = a.roll(-1), residual_mass.roll(-1)  # of the next row
+    # Where a draft is certain and p = q in the next row, the fraction is 0 / 0: the draft passes.
     h = torch.where(behind < 1, residual_mass / (residual_mass + 1 - behind), 1.0)
     offsets, room = state.offsets(rows), state.room.clamp_max(rows - 1)
     h = torch.where(offsets + 1 < room, h, behind)

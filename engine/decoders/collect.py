@@ -48,14 +48,14 @@ class Observation:
     details: Diagnostics
 
     def to_host(self) -> Observation:
-        return self  # it is there
+        return self  # already on the host
 
     @staticmethod
     def of(window: Window, verification: Verification) -> Observation:
         """Return the observation of a step.
 
-        `diagnostics` is called here, so that the observation does not keep the rule's objects
-        alive.
+        `verification.diagnostics` is called here, so that the observation does not keep the rule's
+        objects alive.
         """
         details = verification.diagnostics()
         return Observation(window, replace(verification, diagnostics=Diagnostics), details)
@@ -76,14 +76,14 @@ class Observation:
 class Found(NamedTuple, Generic[Numbers]):
     """The numbers recorded for some steps: first tensors on the device, then arrays on the host."""
 
-    kept: Numbers  # bool [R]; a step records its first rows, as many as are true in it
+    kept: Numbers  # bool [R]; a step with m true values records its first m rows
     position: Numbers  # [R]
     whole: Numbers  # draft or -1, token, status [R, 3]
     shares: Numbers  # [R, SHARES]
     top: Numbers  # the likeliest tokens of p and of q [R, 2, TOP]
     top_shares: Numbers  # the probabilities of `top`, 0 for missing tokens [R, 2, TOP]
     replaced: Numbers  # bool [N], whether the last committed token replaced a rejected draft
-    support: Numbers  # if `replaced`, tokens of that draft's test [N, SUPPORT or fewer]
+    support: Numbers  # if `replaced`, tokens of the rejected draft's test [N, SUPPORT or fewer]
     support_shares: Numbers  # p and q of `support` [N, 2, SUPPORT or fewer]
     group_counts: Numbers  # as in Groups [R]; [0] for a rule without groups
     group_masses: Numbers
@@ -94,7 +94,7 @@ class Found(NamedTuple, Generic[Numbers]):
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A Found on the device, packed into one tensor of bytes so that one copy moves it.
+    """A Found on the device, packed into one tensor of bytes so that one copy moves all parts.
 
     `layout` has the shape and dtype of each part.
     """
@@ -148,7 +148,7 @@ def collect(
     counts, p = [verification.count for verification in verifications], joined("p")
     windows = zip(observations, details, strict=True)
     q = _given([each.window.q if detail.q is None else detail.q for each, detail in windows], sizes)
-    # A row's number in its step, and its position: those before the last may have a draft.
+    # Each row's number in its step, and its position. Positions before the last may have a draft.
     i, last = _cat([state.offsets(size) for size in sizes]), state.plan.length - 1
     position = i + each_row(starts.unbind()) if state.in_order else joined("places")
     inside, targets = position < last, position.clamp_max(last)
@@ -185,7 +185,7 @@ def collect(
 
     at = torch.stack(counts) - 1 + _first(sizes)
     replaced = (status == int(Status.RESAMPLED)) & judged & ~uniform.isnan()
-    # A step of several fronts may have a rejection in each.
+    # A step of several fronts may have a rejection in each front.
     replaced = replaced[at] if state.in_order else torch.zeros_like(at, dtype=torch.bool)
     kept, redraws = position <= last, [verification.redraws for verification in verifications]
     if not all(redraws):
@@ -239,7 +239,7 @@ def _groups(
 
 
 def _candidates(p: Tensor, details: Sequence[Diagnostics], sizes: Sequence[int]) -> Candidates:
-    """Return the candidates of each row, padded to the widest; width 0 if no step has any."""
+    """Return each row's candidates, padded to the row that has most; width 0 if no row has any."""
     pairs = [detail.candidates or (None, None) for detail in details]
     tokens, tests = zip(*pairs, strict=True)
     candidate_tokens, numbers = _given(tokens, sizes), _given(tests, sizes)
@@ -251,10 +251,10 @@ def _candidates(p: Tensor, details: Sequence[Diagnostics], sizes: Sequence[int])
 def _support(
     p: Tensor, q: Tensor | None, drafts: Tensor, at: Tensor, chosen: slice | Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Return the tokens that hold most of p and q in the rows `at` [N], and their p and q.
+    """Return the tokens that hold most of p and q in the rows `at` [N], and these tokens' p and q.
 
-    The tokens [N, up to SUPPORT] include the draft. Their p and q are [N, 2, up to SUPPORT]. Rows
-    that are not chosen are zeros.
+    The tokens [N, up to SUPPORT] include the draft; their p and q are [N, 2, up to SUPPORT]. For
+    rows that are not chosen all numbers are 0.
     """
     if q is None:
         return drafts.new_zeros(len(at), 0), p.new_zeros(len(at), 2, 0)
@@ -282,7 +282,7 @@ def _drafts(observation: Observation) -> Tensor:
 
 
 def _given(parts: Sequence[Tensor | None], sizes: Sequence[int]) -> Tensor | None:
-    """Join the steps' tensors row by row, padded to the widest; None if no step has a tensor.
+    """Join the steps' tensors row by row, padded to the widest tensor; None if there is no tensor.
 
     A step without a tensor gets rows of padding, as many as its entry in `sizes`. A missing token
     is -1 and a missing number 0.
@@ -303,7 +303,7 @@ def _given(parts: Sequence[Tensor | None], sizes: Sequence[int]) -> Tensor | Non
 
 
 def _padded(values: Tensor) -> Tensor:
-    """Pad [.., TOP or fewer] to [.., TOP]."""
+    """Pad values [.., TOP or fewer] with zeros to [.., TOP]."""
     return F.pad(values, (0, TOP - values.shape[-1]))
 
 

@@ -78,7 +78,7 @@ class DecodeState:
         self.recent_p: Tensor | None = None
         self.drafter_passes = 0
         self.sampled = Sampled()  # what unverified tokens were drawn from
-        # With static shapes: this step's numbers by what they were drawn for.
+        # With static shapes: this step's random numbers, by the arguments of `_draw`.
         self._noise: dict[tuple[Purpose, int, int], Tensor] = {}
         self._offsets = place("offsets", torch.arange(self.plan.length + MAX_ROWS, device=device))
 
@@ -142,7 +142,7 @@ class DecodeState:
         return Rows(self.ids(torch.cat([self.root, tokens]), targets - 1), targets)
 
     def forced(self, positions: Tensor) -> Tensor | None:
-        """Return which positions are forced (bool), or None if the layout forces no token."""
+        """Return which positions are forced (bool), or None if the plan forces no token."""
         if not self.plan.has_forced:
             return None
         return self.forced_ids[positions.clamp_max(self.plan.length - 1)] >= 0
@@ -160,8 +160,8 @@ class DecodeState:
     def drafts_left(self, count: int) -> tuple[Tensor, Tensor, Tensor]:
         """Return the first `count` drafts that the last step left, as a window's rows.
 
-        Returns the drafts [count + 1], their q, and which of them exist (bool). If a draft does not
-        exist, and in the last row, q is 0 and the token means nothing.
+        Returns the drafts [count + 1], their q, and which drafts exist (bool). The last row has no
+        draft. In each row without a draft, q is 0 and the token means nothing.
         """
         rows = self._offsets[: count + 1] + self.count
         last = len(self.drafts) - 1
@@ -236,7 +236,7 @@ class DecodeState:
         self._advance(count)
 
     def _advance(self, count: int) -> None:
-        """Go on to the next step, after one that committed `count` positions."""
+        """Go on to the next step, after a step that committed `count` positions."""
         self.frontier += count
         self.step += 1
         self.count.fill_(count)

@@ -22,8 +22,8 @@ class Pace(NamedTuple):
     """How fast the rows of a picture advance.
 
     A row begins once the row above has `lag` tokens; the second row begins once the first has
-    `first`. Each row of the picture has a window of `width` rows. At most `most` rows of the
-    picture advance at once.
+    `first` tokens. The window of each picture row has `width` window rows. At most `most` picture
+    rows advance at once.
     """
 
     lag: int
@@ -37,8 +37,8 @@ class _Laid(NamedTuple):
 
     The table of `fronts` is held as NumPy arrays (`numbers`), as one tensor (`flat`), and as views
     of that tensor (`table`). `roots` has the window row of each front's root, and `targets` the
-    position that each window row asks for. `there` has the window rows that are neither closing nor
-    padding.
+    position that each window row asks for. `there` has the window rows that are not padding and not
+    in a closing front.
     """
 
     fronts: tuple[Front, ...]
@@ -68,7 +68,7 @@ class FrontState(DecodeState):
         stride = self.plan.stride
         self.noise = Noise(seed, device, stride)
         self.counts, self._read = (0,) * (self.plan.length // stride), 0
-        self._committed = list[int]()  # the positions, in the order in which they were
+        self._committed = list[int]()  # positions, in the order in which they were committed
         self._lay({})
 
     def _lay(self, draft_rows: dict[int, int]) -> None:
@@ -126,7 +126,7 @@ class FrontState(DecodeState):
     def kept(self, path: Sequence[int]) -> list[int]:
         """Return the window rows that stay in the cache.
 
-        These are the rows on the path, except borrowed roots, and the rows of closing fronts.
+        These are the rows of closing fronts, and the rows on the path that are no borrowed roots.
         """
         roots = list(zip(self._pass.roots, self.fronts, strict=False))
         borrowed = {row for row, front in roots if front.borrows}
@@ -155,7 +155,7 @@ class FrontState(DecodeState):
         self._advance(count)
 
 
-@functools.lru_cache(maxsize=1024)  # of ZipAR they are the same in every picture
+@functools.lru_cache(maxsize=1024)  # ZipAR's layouts are the same in every picture
 def _laid(
     fronts: Callable[..., tuple[Front, ...]],
     counts: tuple[int, ...],

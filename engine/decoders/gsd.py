@@ -72,7 +72,7 @@ class GSD(JacobiWindowDecoder):
     differs from the rule here in four ways. G is always 14, with the ranks from rank(x) - 7 to
     rank(x) + 6. If a group would begin before the first rank, SJD's rule applies. Equal
     probabilities keep the order of an unstable sort. In a group with an id over 10,000 the code
-    ignores d, because its table of embeddings ends there.
+    ignores d, because the code's table of embeddings ends at that id.
     """
 
     name, title = "gsd", "GSD"
@@ -113,7 +113,7 @@ class GSD(JacobiWindowDecoder):
 
 
 def spread_of(codebook: Tensor) -> Tensor:
-    """Return the squared distance that counts as 1: twice the mean over pairs of codes."""
+    """Return the squared distance that counts as 1: twice the mean over all pairs of codes."""
     return 4 * codebook.var(0, correction=0).sum()
 
 
@@ -122,7 +122,7 @@ def group_acceptance(
 ) -> Tensor:
     """Return the acceptance probabilities [H] of drafts x [H] under p and q [H, V].
 
-    `codebook` is [V, D], and `spread` is its `spread_of`.
+    `codebook` is [V, D], and `spread` is `spread_of(codebook)`.
     """
     members, included = group(p, x, codebook, settings, spread)
     grouped = acceptance_probability(
@@ -135,7 +135,7 @@ def group_acceptance(
 def group(
     p: Tensor, x: Tensor, codebook: Tensor, settings: GSDSettings, spread: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Return the tokens around each draft's rank [H, size] and whether each is in the group (bool).
+    """Return the tokens around each draft's rank [H, size], and which are in the group (bool).
 
     The draft itself is always in its group.
     """
@@ -157,7 +157,7 @@ def group_acceptances(
     and all other tokens have an acceptance of 0.
     """
     V, half = p.shape[-1], _half(p.shape[-1], settings)
-    count = min(V, most + half)  # with the neighbours of the least likely ones
+    count = min(V, most + half)  # with the neighbours of the least likely of the `most` tokens
     order = ranked_index(rank_keys(p).topk(count).values).flip(-1)
     ranked, codes = p.gather(-1, order), codebook[order]
     masses = [exact(values).gather(-1, order) for values in (p, q)]

@@ -20,9 +20,10 @@ from engine.numerics.randomness import Purpose
 class Jacobi(JacobiWindowDecoder):
     """Draws a fresh y_i ~ p_i at every position in each iteration.
 
-    The decoder commits the leading drafts that equal y, and the y after them; all are fresh samples
-    of the exact distribution. The remaining y become the next drafts. Two independent samples of a
-    flat distribution hardly ever agree, so Jacobi is barely faster than vanilla AR.
+    The decoder commits the leading drafts that equal y, and the y after these drafts. All committed
+    tokens are fresh samples of the exact distribution. The remaining y become the next drafts. Two
+    independent samples of a flat distribution hardly ever agree, so Jacobi is barely faster than
+    vanilla AR.
     """
 
     name, title, default = "jacobi", "Jacobi", False

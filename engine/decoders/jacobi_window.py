@@ -1,7 +1,7 @@
 """Jacobi windows: uncommitted drafts stay for the next step, and initialised tokens follow them.
 
 Source: SJD, App. H. By default every initialised token has a one-hot q, which keeps a lossless rule
-lossless. The token x is accepted with probability p(x), and on rejection x is excluded from the
+lossless. Such a token x is accepted with probability p(x), and on rejection x is excluded from the
 residual.
 """
 
@@ -66,7 +66,8 @@ def fresh_knob(default: str) -> Any:
 class JacobiWindowSettings(Settings):
     """Settings of a Jacobi window.
 
-    All of SJD's published test scripts have L = 16; those for Lumina-mGPT use `random`.
+    All of SJD's published test scripts have L = 16 as `window`. The scripts for Lumina-mGPT have
+    `random` as `init`.
     """
 
     window: int = window_knob(16)
@@ -119,13 +120,13 @@ def fill_up(
     has_draft: Tensor,
     fresh: str,
 ) -> tuple[Tensor, Tensor]:
-    """Fill up a window's drafts [R] and, in place, their q [R, V].
+    """Fill up a window's drafts [R] and their q [R, V]; `q` may be changed in place.
 
     `there` marks the rows that have a draft already; in rows without a draft, q is 0. If
     `has_draft` marks a row without a draft, the row gets its `new` token. The new token's q is
-    one-hot or, where `fresh` says so and no token is forced, uniform. Either keeps a lossless rule
-    lossless: a token drawn uniformly is a sample of the uniform distribution, and any token is a
-    sample of its own one-hot distribution.
+    uniform if `fresh` says so and the position is not forced, else one-hot. Either q keeps a
+    lossless rule lossless: a token drawn uniformly is a sample of the uniform distribution, and any
+    token is a sample of its own one-hot distribution.
     """
     drafts = torch.where(there, drafts, torch.where(has_draft, new, 0))
     certain = has_draft & ~there
@@ -141,10 +142,11 @@ def fill_up(
 def initial_tokens(state: DecodeState, drafts: Tensor, there: Tensor, scheme: str) -> Tensor:
     """Return an initial token for each of the next positions [R].
 
-    `fill_up` uses only the tokens at positions where no draft is `there`; these follow the kept
-    drafts. The horizontal schemes take the left neighbour; all tokens in a run of new tokens take
-    the last known token before the run. The vertical schemes take the token above or, if that is
-    unknown, the nearest known token further up. Positions without such a neighbour are random.
+    `fill_up` uses only the tokens at positions where no draft is `there`; these positions follow
+    the kept drafts. In the horizontal schemes the neighbour of all these positions is the last
+    known token; the first column has no neighbour. In the vertical schemes it is the token above
+    or, if that token is unknown, the nearest known token further up. Positions without a neighbour
+    get a random token.
     `repeat` copies the neighbour's token, and `sample` draws from the newest p of the neighbour's
     position.
     """

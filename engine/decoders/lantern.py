@@ -34,10 +34,10 @@ from engine.trace.rows import TOP
 
 FEW = 16  # neighbours, of the many that a draft may borrow from
 DRAFTS_AT_ONCE = 4096  # drafts whose neighbourhoods are held at once
-# Tokens of one q that, of the few nearest, cannot borrow what they lack: with static shapes no more
-# are looked at.
+# With static shapes, the largest number of tokens of one q that are looked at again because their
+# FEW nearest codes do not lend enough.
 MOST_DRAFTS = 1024
-PAPER_K, PAPER_CODES = 1000, 16384  # the k of its main results (Table 3), LlamaGen's codes
+PAPER_K, PAPER_CODES = 1000, 16384  # k of the paper's main results (Table 3); LlamaGen's codes
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class LanternSettings(JacobiWindowSettings):
     3). The paper's drafter proposes a tree of 60 tokens (App. C; 58 in the released code) with
     depth 5 and width 10. The defaults here take the fewest seconds on a laptop: where a
     distribution is flat, a tree's likeliest tokens are accepted less often than a sampled chain.
-    LANTERN++ bounds the added mass by (lambda - 1) p(x) instead.
+    LANTERN++ bounds the added mass by (lambda - 1) p(x) instead of delta.
     """
 
     window: int = window_knob(16, needs=("drafter", "jacobi"))
@@ -130,15 +130,15 @@ class LanternSettings(JacobiWindowSettings):
 class Lantern(JacobiWindowDecoder):
     """Accepts a draft x with probability min(1, (p(x) + sum_A p) / q(x)).
 
-    The neighbourhood A of x holds its k nearest codes, nearest first, as long as their mass under p
+    The neighbourhood A of x holds x's k nearest codes, nearest first, as long as A's mass under p
     stays within delta. On rejection LANTERN resamples from R(p', q), where p' is p with the mass of
     A moved to x (Sec. 3.2, 3.3 and App. B, Alg. 1; the paper calls the target q and the drafter p).
     delta = 0 is lossless.
 
     This is the paper's rule. The released code differs in two ways. Its k nearest codes do not
     include x, so k + 1 codes count. After a rejection it moves no mass to x. Instead it zeroes x
-    and, if A is not empty, all k + 1 nearest codes: in the target for its trees of 60 tokens, in
-    the draft's q for its static trees.
+    and, if A is not empty, all k + 1 nearest codes. For its trees of 60 tokens the code zeroes them
+    in the target, for its static trees in the draft's q.
     """
 
     name, title = "lantern", "LANTERN"
@@ -230,10 +230,10 @@ class Lantern(JacobiWindowDecoder):
         return verification
 
     def committed(self, p: Tensor, q: Tensor, i: Tensor) -> Tensor:
-        """Return the distribution that the test of a chain's draft commits.
+        """Return the distribution of the token that the test of each draft of a chain commits.
 
         For a tree, whose nodes try several drafts, see `TreeWalk.shift`. A draft with q(x) <= p(x)
-        is accepted. If x can be rejected, p(x) with the mass of A is below q(x), so the replacement
+        is accepted. If x can be rejected, p(x) plus the mass of A is below q(x), so the replacement
         is drawn from max(p - q, 0) on the tokens outside A. All x are summed at once: a token's
         weight is the sum of the weights of those x whose A does not contain the token.
         """
@@ -246,8 +246,8 @@ class Lantern(JacobiWindowDecoder):
             """Return how far each draft x [N] falls short of q(x), and which neighbours are in A.
 
             The shortfall is q(x) less the mass of x and A. `row` [N] is the row of p for each
-            draft. `near` [N, k - 1] indexes the neighbours in the flat p. Which of them are in A is
-            bool [N, k - 1].
+            draft. `near` [N, k - 1] indexes the neighbours in the flat p. A neighbour in A is True
+            in the second result [N, k - 1].
             """
             masses = p.take(near)
             within = within_bound(masses, neighbourhood_bound(p[row, x], self.settings))
@@ -260,7 +260,7 @@ class Lantern(JacobiWindowDecoder):
         most, beyond = most_tokens(draft > wide, self.model, self.sampling)
         drafts = (draft - wide).topk(most, sorted=False).indices
         tests = torch.arange(len(p), device=p.device)[:, None].expand_as(drafts)
-        # Most need but a few of their neighbours.
+        # For most drafts a few of their neighbours are enough.
         pairs = (torch.split(part.flatten(), DRAFTS_AT_ONCE * FEW) for part in (tests, drafts))
         lack = torch.cat(
             [lacking(row, x, entries(row, x, FEW))[0] for row, x in zip(*pairs, strict=True)]

@@ -50,10 +50,10 @@ def draft_tree(
     """
     width = min(width, first.shape[-1])
     chance, token = (values[0] for values in first.topk(width))
-    # Of all candidates: token, chance, depth and the candidate that it follows, 0 for the root.
+    # Each candidate's token, chance, depth, and the candidate that it follows, 0 for the root.
     tokens, chances = [token], [chance]
     depths, parents = [torch.ones_like(token)], [torch.zeros_like(token)]
-    # Those that are expanded next: their numbers, and the drafter's numbers of what they follow.
+    # The candidates expanded next: their numbers, and the drafter's numbers of their parents.
     candidate, read = torch.arange(1, width + 1, device=first.device), torch.zeros_like(token)
     for level in range(1, depth):
         below, children = expand(level, token, read).topk(width)
@@ -121,12 +121,12 @@ class Level:
 class TreeWalk:
     """Verification of a tree, from the root down.
 
-    A node's children are tried in order against the remainder of the node's p; a draft is certain,
-    q(x) = 1. Child x is accepted with the probability of x and its neighbourhood, and the first
-    accepted child is the next node. A rejection leaves R(p', q), which is the remainder without x
-    and its neighbourhood. If no child is accepted, a sample of the remainder ends the step; after a
-    leaf it is a sample of p. After the end the walk goes on through first children, only to record
-    them.
+    A node's children are tried in order against the remainder of the node's p. Each draft x counts
+    as certain, q(x) = 1. Child x is accepted with the remainder's mass of x and x's neighbourhood,
+    and the first accepted child is the next node. A rejection leaves R(p', q), which is the
+    remainder without x and x's neighbourhood. If no child is accepted, a sample of the remainder
+    ends the step; at a leaf, a sample of p ends it. After the end the walk goes on through first
+    children, only to record these children.
     """
 
     def __init__(
@@ -172,7 +172,7 @@ class TreeWalk:
         self.accepted += self.alive
 
     def rejected(self, p: Tensor, x: Tensor, members: Tensor) -> Tensor:
-        """Return what is left of p [1, V] after draft x [1] is rejected, not normalised.
+        """Return the remainder of p [1, V], not normalised, after draft x [1] is rejected.
 
         `members` is x's neighbourhood (bool [1, V]).
         """
@@ -186,8 +186,8 @@ class TreeWalk:
     def finish(self, u: Tensor) -> Verification:
         """Return the verification, once all levels are walked.
 
-        `u` [levels + 1] has a uniform number for each possible end of the walk; that of the actual
-        end samples the last token.
+        `u` [levels + 1] has a uniform number for each possible end of the walk; the number of the
+        actual end samples the last token.
         """
         rows, end = torch.tensor(self.path, device=self.p.device), self.accepted
         i = torch.arange(len(rows), device=rows.device)
@@ -215,7 +215,7 @@ class TreeWalk:
     def diagnostics(self, groups: Callable[[Tensor, Tensor, Tensor], Groups]) -> Diagnostics:
         """Return the candidates tried at each level, and the groups of the path's drafts.
 
-        `groups(p, q, drafts)` computes the groups; its p is the remainder after earlier rejections.
+        `groups(p, q, drafts)` computes the groups; `p` is the remainder after earlier rejections.
         """
         tokens, tests = list[Tensor](), list[Tensor]()
         most = max(len(level.u) for level in self.levels)

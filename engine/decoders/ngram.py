@@ -1,6 +1,7 @@
 """Drafts from bigrams of the known codes (Stewart et al., 2024; ASSD, Alg. 2 and Eq. 23).
 
-A cell's draft is a sample of the codes that follow its neighbour's code elsewhere in the picture.
+A cell's draft is a sample of the codes that elsewhere in the picture follow the code of the cell's
+neighbour.
 Alg. 2 conditions on the cell to the left, which is always known or drafted in the order of Alg. 2.
 In other orders that cell may be unknown; then the cells above, to the right and below are tried. If
 no neighbour gives a pair, the draft is a sample of all known codes. If no code is known, the draft
@@ -24,7 +25,7 @@ NEIGHBOURS = ((0, -1), (-1, 0), (0, 1), (1, 0))  # rows and columns from a cell:
 def draft_ngrams(state: DecodeState, count: int) -> tuple[Tensor, Tensor]:
     """Return drafts for the next `count` positions of an infilling, as a window's rows.
 
-    Returns the drafts [count + 1] and the distributions they were drawn from.
+    Returns the drafts [count + 1] and the distributions [count + 1, V] they were drawn from.
     """
     model, plan, device = state.model, state.plan, state.tokens.device
     assert plan.infilling is not None
@@ -52,7 +53,7 @@ class _Bigrams:
         self.unigrams = torch.bincount(self.codes[known], minlength=vocab)
         padded = F.pad(grid, (1, 1, 1, 1), value=MASKED)
         height, width = self.shape
-        # For each direction, the code that stands there beside each cell.
+        # For each direction, the code beside each known cell in that direction.
         self.beside = [
             torch.where(
                 known,

@@ -24,7 +24,7 @@ from engine.decoders.base import Badge, Decoder
 from engine.settings import SettingError, Settings
 
 FILES = "PHOTO_FINISH_DECODERS"  # a variable: files, with commas between them
-GROUP = "photo_finish.decoders"  # of entry points, each a class of Decoder
+GROUP = "photo_finish.decoders"  # of entry points; each names a subclass of Decoder
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")  # as in links and on the command line
 _TEXTS = ("name", "title", "idea", "paper")
 

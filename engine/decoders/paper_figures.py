@@ -1,6 +1,7 @@
 """Figures that papers report for a decoder on a public model.
 
-A lane shows them beside its own figures. `paper_figures.toml` lists them with the papers' tables.
+A lane shows a paper's figure beside its own figure. `paper_figures.toml` lists the papers' figures
+with the tables they stand in.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ class PaperFigure:
     """A mean from a paper's table.
 
     `value` is a number of `passes` of the model for one picture, or of committed `tokens a pass`.
-    It holds for `decoder` on `model` (a card's name) with the settings `knobs`, as far as the paper
-    names them. Raises ValueError for another measure, and for a value below 1.
+    The mean holds for `decoder` on `model` (a card's name) with the settings `knobs`, as far as the
+    paper names settings. Raises ValueError for another measure, and for a value below 1.
     """
 
     paper: str  # its number on arXiv

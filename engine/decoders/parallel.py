@@ -33,8 +33,8 @@ class Parallel(Priced):
     it is most certain; here the infilling's fixed order decides (as in Halton MaskGIT, Besnier et
     al., ICLR 2025).
 
-    A step reads the cells that the previous round sampled and asks for those of its own round. The
-    last round's cells are committed at once and not read: T passes in all.
+    A step reads the cells that the previous round sampled, and asks for the cells of its own round.
+    The last round's cells are committed at once and not read, so there are T passes in all.
     """
 
     name, title = "parallel", "Parallel"
@@ -57,7 +57,7 @@ class Parallel(Priced):
         unread, beside = sampled - state.frontier, end - sampled - 1
         drafts, q, _ = state.drafts_left(unread)
         drafts = drafts[:-1]
-        # Beside the chain's last row, copies of it ask for the positions behind its own.
+        # Copies of the chain's last row ask for the positions after that row's position.
         last = torch.cat([state.root, drafts])[-1:].expand(beside)
         chain = range(unread + 1)
         copies = range(unread + 1, unread + 1 + beside)

@@ -1,4 +1,4 @@
-"""Decoders that condition on only part of the prefix, and the exact price of that."""
+"""Decoders whose tokens see only part of the prefix, and the exact price of each position."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ class Priced(WindowDecoder[AnyState]):
     badge = Badge.CHANGED_DISTRIBUTION
 
     def sampled_from(self, window: Window, verification: Verification) -> Tensor:
-        """Return the distributions from which tokens were sampled [rows, V]; here each row's p."""
+        """Return the distributions [rows, V] that the rows' tokens were sampled from.
+
+        The default is each row's p.
+        """
         return verification.p
 
     def observe(

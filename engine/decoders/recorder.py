@@ -52,10 +52,10 @@ class StepRecorder:
     def __init__(self, rule: Rule, state: DecodeState) -> None:
         self._rule, self._state = rule, state
         self._at_once = state.slot.keeps or state.n.device.type != "cpu"
-        # Of each position the likeliest tokens of its latest p and their shares; 0 at first.
+        # For each position, the likeliest tokens of its latest p, and their shares; 0 at first.
         self._latest = np.zeros((state.plan.length, 2 * TOP), "<u2")
         self._tables: list[StepTable] = []  # of the steps so far
-        self._pending: list[_Made] = []  # those behind them
+        self._pending: list[_Made] = []  # the steps after those, whose rows are not built yet
         self._bytes = 0
         self._lock = threading.Lock()  # a board may ask for rows while the lane goes on
 
@@ -103,7 +103,7 @@ class StepRecorder:
         if isinstance(seen, Packed):
             likeliest = seen.read().shares[:, SHARES.index("top1")]
         else:
-            likeliest = seen.verification.p.numpy()[:, 0]  # of a row all are numbers, or none is
+            likeliest = seen.verification.p.numpy()[:, 0]  # a row is all numbers or all NaN
         unknown = np.isnan(likeliest[:count])
         if unknown.any():
             position = int(self._state.commit_order()[start + int(unknown.argmax())])
@@ -144,7 +144,7 @@ def priced(step: Step, prices: Tensor) -> Step:
 
 
 def _joined(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """Concatenate the numbers of successive steps, padded to the widest.
+    """Concatenate the numbers of successive steps, padded to the widest step.
 
     Steps without drafts have no support and no candidates. A missing token is -1 and a missing
     number 0.
@@ -248,10 +248,10 @@ def _candidates(numbers: Found[np.ndarray], keep: np.ndarray) -> tuple[np.ndarra
 
 
 def _rejections(numbers: Found[np.ndarray], uniform: np.ndarray) -> np.ndarray:
-    """Return p and q of the test in each step that ended by replacing a rejected draft.
+    """Return p and q of a rejected draft's test, for each step that ended by replacing a draft.
 
-    The draft stood at the step's last committed position. `uniform` [N] has the uniform number of
-    that position for each step.
+    The draft stood at the step's last committed position. `uniform` [N] has, for each step, the
+    uniform number of that position.
     """
     replaced = numbers.replaced
     p, q = numbers.support_shares[replaced].swapaxes(0, 1)

@@ -1,4 +1,4 @@
-"""SJD with the plain relaxations that GSD and LANTERN are compared with, and with Medusa's."""
+"""SJD with plain relaxations, the baselines of GSD and LANTERN, or with Medusa's acceptance."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ LEAST = 0.05  # entropy's s where p is certain, which raises p the most
 class RelaxedSettings(SpeculativeSettings):
     """Settings of the relaxations.
 
-    k = 2 and e = 0.1 are the milder values in GSD's Table 1. Cool-SD's factor begins at k. eps has
-    Medusa's value, and nats that of entropy-aware acceptance's code, about ln 8192.
+    k = 2 and e = 0.1 are the milder values in GSD's Table 1. Cool-SD's factor begins at k. `eps`
+    has Medusa's value. `nats` has the value in the code of entropy-aware acceptance, about ln 8192.
     """
 
     relax: str = knob(
@@ -66,14 +66,14 @@ class RelaxedSJD(JacobiWindowDecoder):
       ignores q. Accept x if p(x) > min(eps, delta exp(-H(p))), where delta is the square root of
       eps; on rejection sample from p.
 
-    On rejection all but typical resample from R(p, q). For every acceptance probability a that is
-    nowhere below SJD's, this is the best replacement, norm(max(p - q a, 0)) (Cool-SD). k = 1 and e
-    = 0 are SJD.
+    On rejection all rules except `typical` resample from R(p, q). For every acceptance probability
+    a that is nowhere below SJD's, this is the best replacement, norm(max(p - q a, 0)) (Cool-SD). k
+    = 1 and e = 0 are SJD.
 
     Two things differ from the papers. Medusa's first token is p's likeliest; here it is sampled.
     Cool-SD's factor has a constant exp(-mu) whose value is not published; here it is 1. In Cool-SD
-    the factor may fall below 1, where it rejects drafts that SJD accepts and commits the same
-    distribution. Here it stays at least 1.
+    the factor may fall below 1. Then the test rejects drafts that SJD accepts, and commits the same
+    distribution as SJD. Here the factor stays at least 1.
     """
 
     name, title, default = "sjd-relaxed", "Relaxed SJD", False

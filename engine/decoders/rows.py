@@ -26,7 +26,7 @@ from engine.settings import Settings as AnySettings
 from engine.settings import knob
 from engine.trace import MAX_SIDE, Status
 
-KEPT = 0.5  # the released code keeps an untested draft whose p / q is above
+KEPT = 0.5  # the released code keeps an untested draft whose p / q is above this
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class ParallelRowsSettings(AnySettings):
 
 
 class RowsAtOnce(Priced[FrontState]):
-    """Draws several rows of a picture at once, each with its own window, at the pace of `paced`.
+    """Draws several rows of a picture at once, each with its own window; `paced` gives the pace.
 
     Positions are numbered in raster order, not in the order in which they are committed.
     """
@@ -99,9 +99,9 @@ class ParallelRows(RowsAtOnce):
     `lower_rows` = residual tests each row's drafts as SJD does, u < min(1, p / q). The first
     rejected draft is replaced by a sample of R(p, q); without a rejection the row gets a bonus
     token. A row's drafts, their q and the numbers of their tests decide nothing in the rows above.
-    The tokens of those rows change only the p of these tests. So SJD's proof holds row by row: a
-    committed token is a sample of p given what its row saw. The row did not see everything, and the
-    price after the race measures that. `draws` = coupled draws drafts and bonus tokens as SCD does.
+    The tokens of the rows above change only the p of this row's tests. So SJD's proof holds row by
+    row: a committed token is a sample of p given what its row saw. The price after the race
+    measures what the row did not see. `draws` = coupled draws drafts and bonus tokens as SCD does.
     With c equal to the picture's width the first row is SJD's, or SCD's, token for token.
 
     `lower_rows` = postponed is the paper's rule. Below the first row, a rejected draft and a bonus
@@ -109,8 +109,8 @@ class ParallelRows(RowsAtOnce):
     are not samples of their p.
 
     A row's first token comes from a stand-in, as in ZipAR. The released code deviates in other ways
-    that are not copied here. Its drafts are limited to columns that are committed above. Its mask
-    is wrong from the third row on. In the pass after a row's end, an index is off by one.
+    that are not copied here. The code limits drafts to columns that are committed above. The code's
+    mask is wrong from the third row on. In the pass after a row's end, an index is off by one.
     """
 
     name, title = "rows", "Parallel rows"
@@ -161,7 +161,7 @@ class ParallelRows(RowsAtOnce):
         else:
             samples = sample(p, redraw)
         tokens = torch.where(accepted, window.drafts, samples)
-        # A row whose drafts are accepted to its end has none behind them.
+        # A row whose drafts are accepted to its end has no draft after them.
         last = first.clamp_max(table.at.shape[1] - 1)
         at = table.at.gather(1, last[:, None])[:, 0]
         resampled = sample(residual(p[at], window.q[at]), replace[at])

@@ -18,11 +18,11 @@ from engine.settings import Sampling
 
 
 def most_true(where: Tensor, model: ImageModel, bound: int) -> tuple[int, Tensor]:
-    """Return a bound on the number of true values in a row of `where` [T, N], at least 1.
+    """Return a limit on the number of true values in a row of `where` [T, N], at least 1.
 
-    Also returns which rows have more true values than the result (bool [T, 1]). With dynamic shapes
-    the result is the maximum over the rows, so no row has more. With static shapes the result
-    cannot depend on `where`: it is the smaller of `bound` and N.
+    Also returns which rows have more true values than the limit (bool [T, 1]). With dynamic shapes
+    the limit is the maximum over the rows, so no row has more. With static shapes the limit cannot
+    depend on `where`: it is the smaller of `bound` and N.
     """
     held = where.sum(-1, keepdim=True)
     largest = torch.cat([held.flatten(), held.new_ones(1)]).max()

@@ -32,7 +32,7 @@ class SJD(JacobiWindowDecoder):
     the step. Drafts after it are redrawn from p, which becomes their q (Eq. 3). The committed
     tokens have vanilla AR's distribution (App. A, Theorem 1).
 
-    `verification` = block tests the drafts of a pass together: `verify_block`.
+    With `verification` = block the drafts of a pass are tested together (see `verify_block`).
     """
 
     name, title = "sjd", "SJD"

@@ -66,8 +66,8 @@ class PACSettings(Settings):
 class TreeWindow(Window):
     """A window with a tree.
 
-    `candidates` [levels, K] are for the first positions, the spine's draft first. `candidate_q`
-    [levels, K, V] has the distribution that each candidate was drawn from.
+    `candidates` [levels, K] has the candidates of the first positions; each level begins with the
+    spine's draft. `candidate_q` [levels, K, V] has the distribution of each candidate's draw.
     """
 
     layout: Tree
@@ -99,7 +99,7 @@ class SJDPAC(WindowDecoder):
     badge = Badge.SAME_DISTRIBUTION
     Settings = PACSettings
     settings: PACSettings
-    # The latter has the least seconds of the grid in docs/log.md.
+    # "For a CPU" took the fewest seconds of all settings in the grid of docs/log.md.
     presets = {"As in the paper": PACSettings(), "For a CPU": PACSettings(window=32, K=3, D=2)}
 
     def _tree(self, room: int) -> Tree:
@@ -166,8 +166,8 @@ def draw_candidates(
     """Return K candidates for each of the first positions [levels, K], and their distributions.
 
     The first candidate is the spine's draft; the others are drawn from q without replacement. The
-    distributions are [levels, K, V]: a candidate's is q without the candidates before it, or all
-    zero where q has no further token.
+    distributions are [levels, K, V]: a candidate's distribution is q without the earlier
+    candidates, or all zero where q has no further token.
     """
     u = state.uniform(Purpose.CANDIDATE, levels, K)
     remainder, token = q[:levels], drafts[:levels]
@@ -254,7 +254,7 @@ class CandidateWalk:
     def finish(self, window: Window, u: Tensor, u_end: Tensor) -> Verification:
         """Go on from the tree's last level down the spine, as SJD does; return the verification.
 
-        u [R] accepts drafts, and u_end [R] samples the last token.
+        The numbers `u` [R] test the drafts, and `u_end` [R] samples the last token.
         """
         rows, levels = len(window.drafts), len(self.tokens)
         spine, room = self.p[:rows], self.room

@@ -2,8 +2,8 @@
 
 A tree has D levels, and the root is the first. Every node above the last level has the same K
 candidates as children: K = 4, D = 3 gives 21 nodes. The released code reads the paper's K
-candidates for D positions in this way. Read so, the K = 4, D = 4 of the paper's Table 3 would take
-85 nodes and not fit a window of 64 rows.
+candidates for D positions in this way. In this reading the K = 4, D = 4 of the paper's Table 3
+would take 85 nodes and not fit a window of 64 rows.
 """
 
 from __future__ import annotations

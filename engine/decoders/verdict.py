@@ -59,8 +59,8 @@ def settings_in_words(settings: Mapping[str, Value]) -> str:
 class Number(_Part):
     """A uniform number that decided a pass.
 
-    `index` counts among the numbers of its position. With every value between `low` and `high` the
-    pass does the same.
+    `index` is the number's index among the numbers of its position. With every value between `low`
+    and `high` the pass does the same.
     """
 
     purpose: str
@@ -89,7 +89,7 @@ class Pass(_Part):
 
 
 class Way(_Part):
-    """All ways to a sequence on which a certain token was committed with this status.
+    """All ways in which a decode can reach a sequence and commit a certain token with `status`.
 
     `chance` is the probability of all these ways, and `passes` are the passes of the likeliest way.
     """
@@ -105,7 +105,7 @@ class Counterexample(_Part):
     After `prefix` the next token is `token` with probability `p` under vanilla AR and `found` under
     the decoder. Among the sequences that begin with these tokens, `sequence` differs most: its
     probabilities are `sequence_p` and `sequence_found`. `ways` are the ways to `sequence`, by the
-    status of `token`; empty where the decoder has an order of its own.
+    status of `token`. `ways` is empty if the decoder has an order of its own.
     """
 
     model: str
@@ -170,13 +170,13 @@ class SampledModel(_Part):
 class Samples(_Part):
     """The pictures sampled from models that are too large to enumerate.
 
-    e is the largest e-value of the models divided by the number of tests. For vanilla AR's own
+    e is the largest of the models' e-values, divided by the number of tests. For vanilla AR's own
     pictures the probability of an e this large is at most 1 / e (Ville's inequality).
 
     The first model, with default settings, has `statistics` tests of token ranks. With probability
     0.99, a test of a single token detects a `deviation` in the probability of an eighth of the
-    ranks. A test of all tokens pooled detects a deviation of `pooled`. Both are 0 if the sampling
-    ended early.
+    ranks. A test of all tokens pooled detects a deviation of `pooled`. `deviation` and `pooled` are
+    0 if the sampling ended early.
     """
 
     models: tuple[SampledModel, ...]
@@ -225,11 +225,11 @@ class Verdict(_Part):
     Attributes:
         claim: the badge that the decoder's author gave it.
         cases: the joint distributions that were enumerated.
-        runs: number of runs of a pass's verification that the enumerations took.
+        runs: how many times the enumerations ran a pass's verification.
         difference: largest difference between a sequence's probabilities under the decoder and
             under vanilla AR.
         left_out: models that took too long, in words.
-        tokens_a_pass: expected tokens a pass of each decoder, all on the same small model.
+        tokens_a_pass: by decoder, the expected number of tokens a pass, all on one small model.
         unseen: why not every outcome could be enumerated, in words.
         stopped: whether somebody ended the judgement early.
     """
@@ -318,9 +318,10 @@ def source_of(decoder: type[Decoder]) -> Path | None:
 
 
 def verdict_on(decoder: type[Decoder]) -> Verdict | None:
-    """Return the verdict beside a decoder's file, or None if it is not about the present text.
+    """Return the verdict beside a decoder's file, or None.
 
-    A file that cannot be read is left out with a warning.
+    The result is None if there is no verdict, or if the verdict is on another text of the file. A
+    verdict file that cannot be read is left out with a warning.
     """
     source = source_of(decoder)
     if source is None:

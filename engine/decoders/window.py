@@ -62,8 +62,8 @@ class WindowDecoder(Decoder, Generic[AnyState]):
     def verify(self, state: AnyState, window: Window, p: Tensor) -> Verification:
         """Apply the rule to a window.
 
-        `p` [R, V] are the model's distributions after each window row. The rule never accepts
-        drafts after the image's end, which is at `state.room`.
+        `p` [R, V] has the model's distribution after each window row. The rule accepts at most the
+        first `state.room` drafts.
         """
 
     def committed(self, p: Tensor, q: Tensor, i: Tensor) -> Tensor:
@@ -112,7 +112,7 @@ class WindowDecoder(Decoder, Generic[AnyState]):
         """Do one pass; each of its parts is run by `run`.
 
         `run(part, key, function, *inputs)` returns `function(*inputs)`. It may replay a graph of
-        the function that it keeps under the key, as `Graphs.run` does.
+        the function, kept under `key`, as `Graphs.run` does.
         """
         state.drafter_passes = 0
         window, rows = run("propose", None, self.propose_rows, state)
