@@ -62,8 +62,8 @@ def load(
 
     Raises:
         ValueError: the name is unknown.
-        ModelError: the model is missing or does not fit; raised before any weights are read or
-            downloaded.
+        ModelError: the model cannot be loaded. If it does not fit in memory, this is raised before
+            any weights are read or downloaded.
     """
     if name not in CARDS:
         raise ValueError(f"There is no model called {name!r}; there is {', '.join(CARDS)}.")

@@ -34,14 +34,14 @@ class Context(Protocol):
     def attended(self, rows: int) -> Hashable:
         """Return a key for how much of the cache a pass over a window of `rows` rows reads.
 
-        A pass depends on this key, on its tokens, and otherwise only on tensors on the device.
+        Besides this key and the window's tokens, the pass depends only on tensors on the device.
         """
 
     def keep(self, rows: Sequence[int], frontier: int | None = None) -> None:
-        """Make these rows of the last window permanent, root first, and discard the others.
+        """Make `rows` of the last window permanent, root first, and discard its other rows.
 
-        All positions before `frontier` are committed now. By default these are the positions
-        committed before and one more for each row.
+        From now on all positions before `frontier` count as committed. The default is the number of
+        positions committed so far, plus one for each of `rows`.
         """
 
     def close(self) -> None:
@@ -49,7 +49,7 @@ class Context(Protocol):
 
 
 class Drafter(Protocol):
-    """An EAGLE-style drafter: predicts the next tokens from the target's last hidden states."""
+    """A drafter like EAGLE's: predicts the next tokens from the target's last hidden states."""
 
     def extend(self, ctx: Any, rows: Sequence[int], tokens: Tensor) -> Tensor:
         """Read what the target has just committed; return logits [V] of the first token to draft.
@@ -65,8 +65,8 @@ class Drafter(Protocol):
         """Return logits [W, V] of the token after each of `tokens` [W] of a tree. One drafter pass.
 
         The tokens are one level deeper than those of the last call. `parents` [W] has the number of
-        the token that each one follows. Drafted tokens are numbered from 1 in the order of the
-        calls; 0 is the last committed token.
+        each token's parent. Drafted tokens are numbered from 1 in the order of the calls; 0 is the
+        last committed token.
         """
 
 
@@ -97,7 +97,7 @@ class ImageModel(ABC):
     # decodes only finished pictures.
     slow_pixels: bool = False
     # The preview decoder, for grids that are still being decoded. It takes and returns what
-    # `pixels` does, is at least ten times as fast, and draws nearly as well.
+    # `pixels` does. It is at least ten times as fast as `pixels`, and draws nearly as well.
     preview: Callable[[np.ndarray], np.ndarray] | None = None
     fills_in: Fills = Fills.NOTHING
     filler: ImageModel | None = None  # the model that fills in any cells, if this one cannot
@@ -105,7 +105,7 @@ class ImageModel(ABC):
 
     @property
     def runtime(self) -> str:
-        """Name and version of the runtime of the model's layers; "" for PyTorch."""
+        """Name and version of the runtime that runs the model's layers; "" for PyTorch."""
         return ""
 
     @cached_property
@@ -140,8 +140,8 @@ class ImageModel(ABC):
             guidance: scale of classifier-free guidance.
             guided_tokens: guide only positions before this one; 0 guides all. Logits of unguided
                 positions are the conditional row's.
-            plan: the order of the tokens; the whole picture's if None.
-            slot: provides the cache, if given.
+            plan: the order of the tokens; None for the plan of a whole picture.
+            slot: the lane's slot, which provides the cache; None for a new slot.
         """
 
     @abstractmethod
@@ -162,7 +162,7 @@ class ImageModel(ABC):
                 is a root. A plan with several fronts has many roots; without `parents` all rows are
                 roots.
             targets: the position that each row asks for [L]; by default the one after the row's
-                own. With several fronts a target of `length` is padding.
+                own. With several fronts a target equal to the plan's length is padding.
         """
 
     @abstractmethod
@@ -185,8 +185,8 @@ def host_count(model: ImageModel, count: Tensor | int, most: int) -> int:
 def host_rows(model: ImageModel, where: Tensor) -> Tensor | slice:
     """Return an index for the rows that are true in `where` (bool [R]), for use in a step.
 
-    With static shapes the index selects all rows. Otherwise the host waits for `where` if that is
-    on the device.
+    With static shapes the index selects all rows. Otherwise the host waits for `where` if `where`
+    is on the device.
     """
     return slice(None) if model.static else where.nonzero()[:, 0]
 

@@ -1,7 +1,7 @@
-"""BodyModel: the adapter of any Llama-like transformers body.
+"""BodyModel: an ImageModel made of any Llama-like transformers body.
 
 The body runs with a 4D mask, explicit position ids and our KV cache. Each family's module adds its
-prompt rows, embedding, head, forced tokens and pixels.
+own prompt rows, embedding, head, forced tokens and pixels.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class BodyModel(ImageModel):
     fills_in = Fills.BELOW
     inputs = 1  # number of the body's inputs in each row of a window
     card: ModelCard | None = None  # of a public model at its true size
-    # How many whole pictures `pixels` decodes together; of smaller ones, as many cells. A card's
-    # working memory is for one.
+    # How many whole pictures `pixels` decodes at once. Smaller pictures are decoded in batches of
+    # at most as many cells. A card's working memory is for one whole picture.
     together: int = 1
     graphs: Path | None = None  # folder of the layers' graphs; prompts must have no padding
 
@@ -57,7 +57,7 @@ class BodyModel(ImageModel):
 
     @property
     def runtime(self) -> str:
-        """Name and version of the runtime of the layers; "" for PyTorch.
+        """Name and version of the runtime that runs the layers; "" for PyTorch.
 
         On a GPU it is "" until the layers have run.
         """
@@ -108,9 +108,10 @@ class BodyModel(ImageModel):
         return self.embed(tokens, slots)
 
     def position_ids(self, places: Tensor, start: Tensor) -> Tensor:
-        """Return position ids [R, T] of places [T] in rows that begin at `start` [R].
+        """Return the position ids [R, T] of `places` [T] in each prompt row.
 
-        Places number the text's rows, then the slots. Position ids do not count padding.
+        A place is the number of a text input, or the number of text inputs plus a slot. `start` [R]
+        is the length of each row's left padding, which position ids do not count.
         """
         return (places - start[:, None]).clamp_min(0)
 

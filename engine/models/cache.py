@@ -102,7 +102,7 @@ class WindowCache:
     def update(
         self, k: Tensor, v: Tensor, layer: int, *args: object, **kwargs: object
     ) -> tuple[Tensor, Tensor]:
-        """Write a layer's keys and values of the window [R, H, L, D].
+        """Write a layer's keys and values [R, H, L, D] of the window.
 
         Returns the layer's keys and values in all attended slots [R, H, end, D].
         """
@@ -112,13 +112,16 @@ class WindowCache:
         return self._attended[layer]
 
     def hidden(self, before: int) -> Tensor:
-        """Return which slots follow the permanent ones and `before` window rows (bool [end])."""
+        """Return which slots come after the first `before` rows of the window (bool [end]).
+
+        The permanent slots are not among these.
+        """
         return self._slots[: self.end] >= self.first + before
 
     def keep(self, rows: Sequence[int]) -> None:
-        """Make these rows of the window permanent, in this order, and discard the others.
+        """Make `rows` of the window permanent, in this order, and discard the window's other rows.
 
-        Each row must come after the one before it, as on every path of a tree.
+        The numbers in `rows` must increase, as they do along every path of a tree.
         """
         for i, row in enumerate(rows):
             if row != i:  # indices from the host: the copy does not wait for the device

@@ -42,8 +42,8 @@ class BodyContext:
         hidden: the last window's hidden states [R, L, D].
         batch: R, the number of guidance rows: 1 without guidance and after the guided tokens.
         prompt: the inputs of the text and of the known tokens.
-        text: number of inputs of the text.
-        inputs: number of inputs that each row of a window has.
+        text: the number of the text's inputs.
+        inputs: the number of inputs in each row of a window.
     """
 
     def __init__(
@@ -62,11 +62,11 @@ class BodyContext:
         device = prompt.embeddings.device
         self.batch, self.length = prompt.embeddings.shape[:2]
         # `slots` has the slot of each position, then the slot that padding asks for, then the
-        # root's. `asking` has where the row stands that asks for each: one slot before.
+        # root's. `asking` has the slot of the row that asks for each position: one slot before.
         slots = torch.tensor([*plan.slots, max(plan.slots) + 1, plan.root], device=device)
         self.slots = slot.place("slots", slots)
         self.asking = slot.place("asking", slots[:-1] - 1)
-        # `cached` has the place of each input in the cache: first the text's rows, then slots.
+        # `cached` has the place of each input in the cache: the text's, then the known tokens'.
         known = (text + slot for slot, _ in plan.known for _ in range(inputs))
         places = [*range(text), *known]
         unused = [0] * (cache.slots - len(places))
@@ -96,8 +96,7 @@ class BodyContext:
     def committed(self) -> int:
         """Number of image positions committed.
 
-        These are the positions in the cache and the root's, which enters the cache with the next
-        window.
+        Their tokens are in the cache, except the root, which enters the cache with the next window.
         """
         return max(0, self.cache.base - self.length + 1) // self.inputs
 
@@ -120,10 +119,10 @@ class BodyContext:
         return (first + depths).clamp_max(self.plan.length - 1)
 
     def standing(self, parents: Parents, targets: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Return the slots [L] of rows that ask for positions `targets` [L].
+        """Return the slots [L] in which rows stand, and the slots [L] for which the rows ask.
 
-        The second result is the slots [L] of those positions. It is None if each is the slot after
-        the row's.
+        `targets` [L] has the position for which each row asks. The second result is None if each
+        row asks for the slot after its own.
         """
         return self.asking[targets], None
 
@@ -133,7 +132,7 @@ class BodyContext:
         Args:
             places: places of the window's inputs [T].
             before: number of prompt inputs at the start of the window.
-            parents: the parents of the other inputs.
+            parents: the parents of the inputs after the prompt's.
         """
         cache = self.cache
         _, tree = shape(parents, len(places) - before, self.padding)
@@ -151,7 +150,7 @@ class BodyContext:
         return mask
 
     def keep(self, rows: Sequence[int], frontier: int | None = None) -> None:
-        """Make the prompt's rows and these rows permanent, as `Context.keep` does."""
+        """Make the prompt's inputs and the window's `rows` permanent, as `Context.keep` does."""
         before, parts = self.prompt_rows, range(self.inputs)
         kept = (before + self.inputs * row + n for row in rows for n in parts)
         self._keep_inputs([*range(before), *kept])
@@ -165,8 +164,8 @@ class BodyContext:
     ) -> Tensor:
         """Apply guidance to logits [R, L, V] of rows that ask for sequence positions [L].
 
-        Returns [L, V]. `guidance` has one scale for each row [L, 1]. If None, a row uses the lane's
-        scale if its position is guided, and no guidance otherwise.
+        Returns [L, V]. `guidance` [L, 1] has one scale for each row; None means the lane's scale
+        for all rows. A row whose position is not guided gets the conditional row's logits.
         """
         mixed = guide(logits, self.guidance if guidance is None else guidance)
         if self.batch == 1 or not self.guided_tokens:
@@ -210,9 +209,9 @@ class AheadContext(BodyContext):
 class FrontsContext(BodyContext):
     """The context of a plan with several fronts.
 
-    A row sees earlier slots, but of the window's drafts only those that it follows. `cached` has
-    the places of the text's, the known tokens' and all kept inputs. `window` has the places of the
-    last window's inputs.
+    A row sees the tokens in earlier slots, but a draft of its window only if the row follows that
+    draft. `cached` has the places of all inputs in the cache: the text's, the known tokens', and
+    those kept from windows. `window` has the places of the last window's inputs.
     """
 
     def __init__(self, *args: Any) -> None:
@@ -246,7 +245,7 @@ def context_kind(plan: Plan) -> type[BodyContext]:
 
 
 def shape(parents: Parents, length: int, like: Tensor) -> tuple[Tensor, Tensor]:
-    """Return each row's depth below the root in a window [L], and the rows' additive mask [L, L].
+    """Return the depth [L] of a window's rows below the root, and the rows' additive mask [L, L].
 
     Both are on the device of `like`, and the mask has the dtype of `like`.
     """
@@ -287,9 +286,9 @@ def additive_mask(seen: Tensor, dtype: torch.dtype) -> Tensor:
 def guide(logits: Tensor, guidance: float | Tensor) -> Tensor:
     """Apply classifier-free guidance, u + s (c - u), to raw logits [R, L, V].
 
-    c is the conditional row, which comes first, and u the unconditional row. s is one number, or
-    one for each row of the window [L, 1]. Returns [L, V] in float32, or in float64 for a network in
-    float64.
+    c is the conditional row, which comes first, and u the unconditional row. s is `guidance`: one
+    number, or one for each row of the window [L, 1]. Returns [L, V] in float32, or in float64 for a
+    network in float64.
     """
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
     return logits[0] if len(logits) == 1 else logits[1] + guidance * (logits[0] - logits[1])

@@ -1,13 +1,13 @@
 """Distils a preview decoder from a model's own VQ decoder.
 
-This file has the loss and the initial table. It also fits the decoders of models that ship without
-one, in a bounded number of steps, and keeps the results in files.
+This file has the loss and the initial table. It also fits preview decoders for models that ship
+without one, in a bounded number of steps, and keeps these decoders in files.
 
-Public models are fitted on random grids, because no pictures come with them. How well this works
-has been measured on the embedded model alone, on the recorded races' pictures
-(`python -m train.preview --figures`). A decoder fitted on random grids has a PSNR of 23.3 dB to the
-VQ decoder, or 21.5 dB after a CPU's shorter fit. The shipped weights, trained on scenes, reach 26.6
-dB, and one colour per code 18.5 dB.
+Public models come without pictures, so their preview decoders are fitted on random grids. How well
+this works has been measured on the embedded model alone, on the recorded races' pictures (`python
+-m train.preview --figures`). A preview decoder fitted on random grids has a PSNR of 23.3 dB to the
+VQ decoder, or 21.5 dB after a CPU's shorter fit. The shipped preview decoder, trained on scenes,
+reaches 26.6 dB. Pictures with one colour per code reach 18.5 dB.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ RATE, WARMUP = 3e-3, 50  # Adam's peak learning rate, and the steps until it
 DRAWING = 0.5  # share of the progress until the VQ decoder has drawn; then come the steps
 SHRINK = 4.0  # weight of a patch's prediction, in occurrences of its code
 # In random grids: how many codes count as near a code, itself included, and the largest share of
-# cells with any code.
+# cells whose codes are replaced by any codes.
 NEAR, STRAY = 17, 0.2
 
 log = logging.getLogger(__name__)
@@ -63,9 +63,10 @@ def as_pixels(pictures: Tensor) -> Tensor:
 
 
 def loss(network: PreviewDecoder, codes: Tensor, pictures: Tensor, known: Tensor) -> Tensor:
-    """Return the mean squared error over the known cells (bool [B, h, w]) of grids [B, h, w].
+    """Return a network's mean squared error over the known cells of grids.
 
-    `pictures` has the VQ decoder's picture of each grid, uint8 [B, H, W, 3].
+    `codes` [B, h, w] has the grids, and `known` their known cells (bool [B, h, w]). `pictures` has
+    the VQ decoder's picture of each grid, uint8 [B, H, W, 3].
     """
     errors = (network(codes) - as_pixels(pictures)).square().mean(1)
     errors = F.avg_pool2d(errors, network.scale)  # one mean per cell
@@ -73,10 +74,10 @@ def loss(network: PreviewDecoder, codes: Tensor, pictures: Tensor, known: Tensor
 
 
 def half_made(codes: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Return grids [B, h, w] of which only the first `count` codes are known, and the known cells.
+    """Keep the first `count` codes of grids [B, h, w]; return the new grids and the known cells.
 
-    The unknown cells are filled as on a canvas for drawing: each repeats the cell above it, or in
-    the first row the cell before it. `count` is at least 1. The known cells are bool [B, h, w].
+    `count` is at least 1. The other cells are filled as on a canvas for drawing: each repeats the
+    cell above it, or in the first row the cell before it. The known cells are bool [B, h, w].
     """
     rows, columns = codes.shape[1:]
     cells = torch.arange(rows * columns, device=codes.device)
@@ -104,10 +105,10 @@ def start(network: PreviewDecoder, codebook: Tensor, codes: Tensor, pictures: Te
     """Initialise a network with the best table of patches.
 
     `pictures`, uint8 [N, H, W, 3], are the VQ decoder's pictures of the grids `codes` [N, h, w].
-    Each code's patch is fitted to them by least squares. It is the mean of the code's own pixels,
-    shrunk towards a prediction: a linear map of the code's vector in the codebook [V, D]. A code
-    that occurs in no grid gets the prediction alone. A code's features are its patch's principal
-    components.
+    Each code's patch is fitted to these pictures by least squares. A patch is the mean of the
+    code's own pixels, shrunk towards a prediction: a linear map of the code's vector in the
+    codebook [V, D]. A code that occurs in no grid gets the prediction alone. A code's features are
+    its patch's principal components.
     """
     vectors = F.pad(codebook.float(), (0, 1), value=1.0)
     size = network.patches.embedding_dim
@@ -141,11 +142,11 @@ def fit(
     batch: int = 8,
     report: Callable[[float], None] = lambda fraction: None,
 ) -> PreviewDecoder:
-    """Return a preview decoder distilled from `pixels` on grids [N, h, w], half of them half-made.
+    """Return a preview decoder distilled from `pixels` on grids [N, h, w].
 
-    The fit begins with `start` and takes `steps` of Adam, on the device of the codebook [V, D].
-    `pixels` turns codes int [B, h, w] into uint8 [B, H, W, 3], as `ImageModel.pixels` does.
-    `report` gets the fraction that is done.
+    Half of the grids are made half-made. The fit begins with `start` and takes `steps` steps of
+    Adam, on the device of the codebook [V, D]. `pixels` turns codes int [B, h, w] into uint8 [B, H,
+    W, 3], as `ImageModel.pixels` does. `report` gets the fraction of the fit that is done.
     """
     device, generator = codebook.device, torch.Generator().manual_seed(0)
     codes, known = (some.to(device) for some in canvases(grids, generator))
@@ -174,7 +175,8 @@ def random_grids(model: ImageModel, size: Fit, generator: torch.Generator) -> Te
     """Return random grids int [N, h, w] that are smooth in places, as pictures are.
 
     Each grid has 1 to 256 random points with a random code each. A cell gets the nearest point's
-    code. Some cells are then replaced by a code near theirs in the codebook, and some by any code.
+    code. Then the codes of some cells are replaced by codes near them in the codebook, and the
+    codes of some cells by any codes.
     """
     rows, columns = (min(side, size.side) for side in model.grid)
     codes, cells = model.vocab_size, rows * columns

@@ -32,8 +32,8 @@ class EagleDrafter(Drafter):
     logits of the next token. When the drafter drafts ahead, its predictions replace the target's
     hidden states.
 
-    Between steps, the drafter's cache keeps committed tokens only. They follow the prompt if a
-    subclass reads it. The next step overwrites the rows of drafts.
+    Between steps, the drafter's cache keeps only the rows of committed tokens, after the prompt's
+    rows if a subclass reads the prompt. The next step overwrites the rows of drafts.
     """
 
     def __init__(
@@ -96,9 +96,9 @@ class EagleDrafter(Drafter):
         return self._logits(ctx, predicted, slots)
 
     def _logits(self, ctx: BodyContext, predicted: Tensor, slots: Tensor) -> Tensor:
-        """Return logits [L, V] of the token after each row, from predicted states [R, L, D].
+        """Return logits [L, V] of the token after each row, from `predicted` states [R, L, D].
 
-        The rows are at slots [L].
+        `slots` [L] are the rows' slots in the drafter's cache.
         """
         targets = slots + (1 - self._prompt_rows(ctx))
         return ctx.guide(self.model.head(predicted), targets)
@@ -108,7 +108,7 @@ class EagleDrafter(Drafter):
         return 0
 
     def _with_prompt(self, ctx: BodyContext, inputs: Tensor) -> Tensor:
-        """Put the prompt's rows, if the drafter reads them, before the first rows [R, L, 2D]."""
+        """Put the prompt's rows before `inputs` [R, L, 2D], if the drafter reads the prompt."""
         return inputs
 
     def _embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
@@ -139,7 +139,7 @@ class EagleDrafter(Drafter):
     def _read(
         self, ctx: BodyContext, inputs: Tensor, slots: Tensor, newest: Tensor | None
     ) -> Tensor:
-        """Run the rows at slots [L] and return their predicted states [R, L, D].
+        """Run the layers on `inputs`, rows at `slots` [L]; return the predicted states [R, L, D].
 
         The rows become permanent in the cache. `newest` is as in `_mask`.
         """
@@ -154,13 +154,13 @@ class EagleDrafter(Drafter):
     def _predict(
         self, inputs: Tensor, mask: Tensor | None, position_ids: Tensor, cache: WindowCache
     ) -> Tensor:
-        """Return hidden states [R, L, D] of rows [R, L, 2D]."""
+        """Return the predicted states [R, L, D] of the rows `inputs` [R, L, 2D]."""
         return self.run_layers(inputs, mask, position_ids, cache)
 
     def _mask(self, ctx: BodyContext, cache: WindowCache, newest: Tensor | None) -> Tensor | None:
         """Return the additive mask [R, 1, L, S] of L rows, or None if every row sees every slot.
 
-        `newest` [L, N] is the mask of the last N slots; all earlier slots are seen.
+        `newest` [L, N] is the mask of the last N slots. Every row sees all slots before these.
         """
         if newest is None:
             return None

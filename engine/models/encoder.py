@@ -1,9 +1,9 @@
 """Encodes a visitor's own picture, with the encoder of a model's image tokenizer.
 
-Races need no encoder, so no model keeps one. When a picture is given, the encoder is read from the
-model's files on the CPU, and freed again; a picture takes seconds. Two models have no encoder here.
-Emu3's is made for video: it takes every picture four times, which needs minutes and much memory.
-SimpleAR's is another TorchScript file.
+Races need no encoder, so no loaded model keeps one. When a visitor gives a picture, the encoder is
+read from the model's files, runs on the CPU, and is freed again; this takes seconds. Two models
+have no encoder here. Emu3's encoder is made for video: it takes every picture four times, which
+needs minutes and much memory. SimpleAR's encoder would be one more TorchScript file.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _normalised(config: JanusVQVAEConfig, state: dict[str, Tensor]) -> Callable[
     """Return the encoder of Janus or LlamaGen, which takes the code nearest in direction.
 
     JanusVQVAE.encode does not normalise the vectors before it compares them. The published code and
-    JanusVQVAE's own decoder do.
+    JanusVQVAE's own decoder normalise them.
     """
     with torch.device("meta"):
         vq = JanusVQVAE(config)
@@ -89,7 +89,7 @@ def _normalised(config: JanusVQVAEConfig, state: dict[str, Tensor]) -> Callable[
 
 
 def _chameleon(card: ModelCard, folders: Mapping[str, Path]) -> Callable[[Tensor], Tensor]:
-    """Return Chameleon's encoder, with codes in the order of the tokens."""
+    """Return Chameleon's encoder, with the codes numbered in the order of the image tokens."""
     settings = chameleon.read_config(folders["model"])
     with torch.device("meta"):
         vq = ChameleonVQVAE(settings.vq_config)

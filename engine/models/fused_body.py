@@ -18,10 +18,10 @@ _MOST_OFF = 0.15  # largest error, as a share of the largest number; bfloat16 ro
 
 
 class FusedBody:
-    """The layers of a LeanBody that has norms before attention and MLP, and none in its heads."""
+    """The layers of a LeanBody whose norms stand before attention and MLP, and not in the heads."""
 
     def __init__(self, lean: LeanBody) -> None:
-        """Wrap a lean body, and compare the states that both compute.
+        """Wrap a lean body, and compare its hidden states with those of the fused kernels.
 
         Raises ValueError where the kernels do not support the body, or the states differ.
         """
@@ -71,7 +71,7 @@ class FusedBody:
         return kernels.normed(x, lean.norm, lean.eps).view(rows, length, width)
 
     def _projected(self, x: Tensor, projection: Projection, norm: Tensor) -> Tensor:
-        """Return the projection of the rows `x` after their norm."""
+        """Normalise the rows `x` with `norm`, and return their projection."""
         inner = kernels.normed(x, norm, self._lean.eps)
         return F.linear(inner, projection.weight, projection.bias)
 

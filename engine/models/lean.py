@@ -1,9 +1,9 @@
 """The decoder layers of a Llama-like body as one function with few operations.
 
-transformers loads the weights and stays the reference. In its modules, a window of few rows spends
-as much time between operations as in them. Here one matrix product gives queries, keys and values,
-and another gives gate and up. A projection adds its result to the residual stream, and what all
-layers share is computed once a pass.
+transformers loads the weights and stays the reference. In transformers' modules, a window of few
+rows spends as much time between operations as in them. Here one matrix product gives queries, keys
+and values, and another gives gate and up. A projection adds its result to the residual stream, and
+what all layers share is computed once a pass.
 """
 
 from __future__ import annotations
@@ -24,10 +24,13 @@ _HEAD_NORM_EPS = 1e-5  # a constant in ChameleonLayerNorm
 class Cache(Protocol):
     @property
     def repeats(self) -> bool:
-        """True if later passes will have the same shapes."""
+        """True if later passes will have the shapes of this pass."""
 
     def update(self, k: Tensor, v: Tensor, layer: int) -> tuple[Tensor, Tensor]:
-        """Write a layer's keys and values [R, H, T, d]; return the layer's in all S slots."""
+        """Write a layer's keys and values [R, H, T, d] of the window.
+
+        Returns the layer's keys and values in all S slots.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +115,10 @@ class LeanBody:
 
         Args:
             inputs: embeddings [R, T, D], or the inputs of `join`.
-            mask: added to the attention scores [R, 1, T, S]; None hides nothing.
-            position_ids: [R, T].
+            mask: [R, 1, T, S], to add to the attention scores; None hides nothing.
+            position_ids: position ids of the inputs [R, T].
             cache: the keys and values.
-            query_ids: position ids of the queries [R, T]; by default those of the keys.
+            query_ids: other position ids for the queries [R, T]; None for `position_ids`.
         """
         (rows, length, _), width = inputs.shape, len(self.norm)
         heads, kv_heads, dim = self.heads, self.kv_heads, self.head_dim
@@ -171,7 +174,10 @@ class LeanBody:
         return F.rms_norm(x, weight.shape, weight, self.eps)
 
     def _add(self, x: Tensor, inner: Tensor, projection: Projection, norm: Tensor) -> None:
-        """Add a projection of `inner` to the residual stream `x`."""
+        """Add a projection of `inner` to the residual stream `x`.
+
+        If the body's norms come after attention and MLP, the projection is normalised first.
+        """
         if self.norm_after:
             x += self._normed(F.linear(inner, projection.weight, projection.bias), norm)
         else:
@@ -188,8 +194,8 @@ def attention_kernels(inputs: Tensor, cache: Cache) -> AbstractContextManager[No
     """Choose attention's kernels.
 
     On a GPU PyTorch prefers cuDNN's kernels, which are the fastest but take 80 ms to set up for new
-    shapes. For shapes that do not come again, other kernels are as good. The choice belongs to the
-    process, so a pass on another thread may get the other kernels.
+    shapes. For shapes that do not come again, other kernels are as good. The choice holds for the
+    whole process, so it may also affect a pass on another thread.
     """
     if inputs.is_cuda and not cache.repeats:
         return sdpa_kernel(

@@ -30,9 +30,9 @@ def neighbours(codebook: Tensor, k: int) -> Tensor:
 
 
 def nearest_codes(codebook: Tensor, x: Tensor, k: int) -> Tensor:
-    """Return for each code in x [H] the k - 1 nearest other codes [H, k - 1], nearest first.
+    """Return the `k` - 1 other codes nearest to each code in `x` [H], nearest first [H, k - 1].
 
-    k is at most V.
+    `k` is at most V, the number of codes in the codebook [V, D].
     """
     # No matrix products: their rounding depends on how many codes are computed together, and would
     # change the order of near ties.

@@ -1,8 +1,8 @@
 """A LeanBody's layers run by ONNX Runtime, whose kernels take less CPU time.
 
 The graph is a file without weights, which `python -m train.export` makes. A session gets the lean
-body's weights when it is made. Only this module imports ONNX Runtime, and everything runs without
-that package.
+body's weights when it is made. Only this module imports ONNX Runtime; without that package the
+layers run in PyTorch.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Body(Protocol):
 
 
 def fastest_body(lean: LeanBody, graphs: Path | None) -> Body:
-    """Return the fastest body for a device.
+    """Return the fastest body for the device of `lean`.
 
     On a CUDA device that is a body with fused kernels. Elsewhere, if a folder of `graphs` is given,
     it is ONNX Runtime with these graphs; otherwise it is the lean body. The lean body is also
@@ -73,11 +73,11 @@ def fastest_body(lean: LeanBody, graphs: Path | None) -> Body:
 class OnnxBody:
     """The layers of a LeanBody without biases (except its join's), in float32 on a CPU.
 
-    All R rows must have the same mask and position ids, as prompts without padding do. Attention is
-    ONNX Runtime's GroupQueryAttention. It rotates queries and keys, and writes the window's keys
-    and values into the cache. It takes only a batch of one, so the R rows are passed as heads:
-    [R, H, slots, d] is [1, R H, slots, d] without a copy. A session computes with as many threads
-    as torch had when the session was made.
+    All R rows must have the same mask and position ids, as rows of prompts without padding do.
+    Attention is ONNX Runtime's GroupQueryAttention, which rotates queries and keys, and writes the
+    window's keys and values into the cache. This operator takes only a batch of one, so the R rows
+    are passed as heads: [R, H, slots, d] is [1, R H, slots, d] without a copy. A session computes
+    with as many threads as torch had when the session was made.
     """
 
     def __init__(self, lean: LeanBody, graphs: Path) -> None:
@@ -106,8 +106,8 @@ class OnnxBody:
     ) -> Tensor:
         """Run the layers as LeanBody does.
 
-        Passes that the graph does not support are left to LeanBody. These are passes whose queries
-        are rotated differently from keys, and passes whose window does not end the attended slots.
+        Passes that the graph does not support are left to LeanBody. In these passes, queries are
+        rotated differently from keys, or attended slots follow the window.
         """
         if query_ids is not None or cache.bucket > 1:
             return self._lean(inputs, mask, position_ids, cache, query_ids)

@@ -70,7 +70,7 @@ class PreviewDecoder(nn.Module):
 
     @classmethod
     def load(cls, file: Path, device: torch.device) -> PreviewDecoder:
-        """Read a file that `save` wrote, in float32.
+        """Read the weights, in float32, from a file that `save` wrote.
 
         The shapes in the file give the number of codes and the scale. Raises ModelError where the
         file is missing, broken or another network's.

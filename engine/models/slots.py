@@ -43,10 +43,10 @@ class Slot:
             self._forget()
 
     def place(self, name: Hashable, values: Tensor) -> Tensor:
-        """Copy `values` into the slot's tensor of this name, and return that tensor.
+        """Copy `values` into the slot's tensor called `name`, and return that tensor.
 
-        The tensor stays at its address from race to race as long as shape and dtype fit. If the
-        lane keeps no tensors, `values` itself is returned.
+        The tensor stays at its address from race to race as long as `values` have its shape and
+        dtype. If the lane keeps no tensors, `values` itself is returned.
         """
         if not self.keeps:
             return values
@@ -67,10 +67,13 @@ class Slot:
         device: torch.device,
         bucket: int = 1,
     ) -> WindowCache:
-        """Return an empty WindowCache of that name with at least `slots` slots."""
+        """Return the slot's cache called `name`, emptied, or a new one if kind or size do not fit.
+
+        The cache has at least `rows` rows and at least `slots` slots.
+        """
         cache, kind = self._caches.get(name), (layers, heads, dim, dtype, device, bucket)
         if cache is None or cache.kind != kind or cache.rows < rows or cache.slots < slots:
-            self._caches.pop(name, None)  # before the larger one is there
+            self._caches.pop(name, None)  # freed before the new cache is made
             cache = None
             self._forget()
             cache = WindowCache(layers, rows, heads, slots, dim, dtype, device, bucket)
