@@ -1,8 +1,9 @@
-"""The embedded model that fills in any cells of a picture given any others.
+"""The embedded model that fills in any cells of a picture given any other cells.
 
-An input row is the raster model's row for its own cell (token + slot), plus `next` of the cell that
-the row predicts. Its query is rotated to the place of the raster model's row that predicts the same
-cell. With all cells masked, in raster order and with `next` at zero, this is the raster model.
+A row's input is the raster model's input for the row's own cell (token + slot), plus `next` of the
+cell that the row predicts. The row's query is rotated to the place where the raster model has the
+row that predicts this cell. With all cells masked, in raster order and with `next` at zero, this is
+the raster model.
 """
 
 from __future__ import annotations
@@ -25,11 +26,12 @@ from engine.plan import anywhere
 
 
 class EmbeddedInfill(EmbeddedTarget):
-    """The target over sequences of a caption, known cells in raster order, then masked cells.
+    """The target, over sequences of a caption, then known cells in raster order, then masked cells.
 
     The P caption slots and the begin-of-image slot are the target's. A row's position id is its
     slot, P + 1 + cell. When a row asks for a cell, its query has the id P + cell instead: the id of
-    the cell before in raster order. Distances are then those that the target learnt.
+    the cell before in raster order. Queries and keys then have the distances that the target
+    learnt.
     """
 
     def __init__(self, config: LlamaConfig) -> None:
@@ -48,7 +50,7 @@ class EmbeddedInfill(EmbeddedTarget):
         return infill
 
     def embed_asking(self, cells: Tensor) -> Tensor:
-        """Return the part of rows [.., D] that asks for cells [..]; zero where a cell is MASKED."""
+        """Return the summand [.., D] of inputs that asks for `cells` [..]; zero for MASKED."""
         embeddings = F.embedding(cells.clamp_min(0), self.next.weight)
         return embeddings * (cells >= 0)[..., None]
 
@@ -67,7 +69,7 @@ class EmbeddedInfill(EmbeddedTarget):
 def _layer(layer: Any, x: Tensor, keys: Any, queries: Any) -> Tensor:
     """Run one causal Llama layer.
 
-    `keys` and `queries` are the cosines and sines [B, T, d] that rotate them.
+    Keys are rotated by the cosines and sines `keys` [B, T, d], and queries by `queries` [B, T, d].
     """
     attention, inner = layer.self_attn, layer.input_layernorm(x)
     q, k, v = (
@@ -94,8 +96,8 @@ def _rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 class EmbeddedInfiller(BodyModel):
     """The embedded model that fills in any cells.
 
-    It has the codes and pixels of the `whole` model, but its own network. The known cells follow
-    the caption. The last of all these rows is the first window's root.
+    It has the codes and pixels of the `whole` model, but its own network. In its prompt the known
+    cells follow the caption. The prompt's last row is the first window's root.
     """
 
     fills_in = Fills.ANY

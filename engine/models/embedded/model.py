@@ -85,7 +85,7 @@ class EmbeddedModel(BodyModel):
     def caption_ids(self, text: str, guided: bool) -> Tensor:
         """Read the prompt as a caption, and return the caption's token ids [R, P].
 
-        If guided, a second row has only padding. In training such rows replaced dropped captions.
+        If `guided`, a second row has only padding. In training such rows replaced dropped captions.
         """
         caption = self.reader.read(text).scene.caption
         ids = torch.tensor([self.tokenizer.encode(caption).ids], device=self.device)
@@ -106,7 +106,7 @@ class EmbeddedModel(BodyModel):
 
 
 def _digest(weights: Path, *parts: str) -> str:
-    """Return 16 hexadecimal digits of these networks' weights and of the captions' tokenizer."""
+    """Return 16 hexadecimal digits of the weights of `parts` and of the captions' tokenizer."""
     files = [file for part in parts for file in sorted((weights / part).glob("*.safetensors"))]
     digest = hashlib.sha256()
     for file in (*files, weights / "captions" / "tokenizer.json"):

@@ -41,8 +41,8 @@ def read_network(kind: type[Network], folder: Path, dtype: torch.dtype) -> Netwo
 class VQConfig(PretrainedConfig):
     """Sizes of the VQ-VAE.
 
-    `code_dim` is the number of a code's channels. `coarse` and `fine` are the decoder's widths, and
-    `depth` is its number of coarse blocks.
+    `code_dim` is the number of a code's channels. In the decoder, `coarse` and `fine` are the
+    widths of the coarse and of the fine blocks, and `depth` is the number of coarse blocks.
     """
 
     model_type = "photo_finish_vq"
@@ -153,7 +153,10 @@ class EmbeddedVQ(PreTrainedModel):
 
 
 def target_config(caption_vocab: int, **changes: int) -> LlamaConfig:
-    """Return the target's sizes: a Llama over 17 caption slots, then 20 x 20 image codes."""
+    """Return the target's sizes.
+
+    The target is a Llama over 16 caption slots, the begin-of-image slot and 20 x 20 image codes.
+    """
     sizes = {
         "vocab_size": CODES,
         "hidden_size": 256,
@@ -174,11 +177,11 @@ def target_config(caption_vocab: int, **changes: int) -> LlamaConfig:
 class EmbeddedTarget(LlamaForCausalLM):
     """The target: P caption tokens, a begin-of-image slot, then the image's codes in raster order.
 
-    Its input is `inputs_embeds`: a token's embedding plus its slot's. Caption slots are 0..P-1, the
-    image begins at slot P, and image token i is at slot P + 1 + i. The row of each slot predicts
-    the token of the next slot. Captions are padded on the left with a learned token (id 0). There
-    is no padding mask: every row attends to every slot before it. Guidance's unconditional row is a
-    caption of padding alone.
+    Its input is `inputs_embeds`: a token's embedding plus the embedding of the token's slot.
+    Caption slots are 0..P-1, slot P is the begin-of-image slot, and image token i is at slot P + 1
+    + i. The row of each slot predicts the token of the next slot. Captions are padded on the left
+    with a learned token (id 0). There is no padding mask: every row attends to every slot before
+    it. Guidance's unconditional row is a caption of padding alone.
     """
 
     def __init__(self, config: LlamaConfig) -> None:

@@ -11,9 +11,10 @@ token is. On loading, the decoder's codebook is permuted to the tokens' order.
 * Anole: <s> text <end of turn> <begin of image>, then 32 x 32 codes. Unconditional: <s> <begin of
   image>.
 * Lumina: <s> "Generate an image of 768x768 according to the following prompt:\n" text <end of turn>
-  <begin of image> <height> <width>, then 48 rows of 48 codes and an end of line. Unconditional:
-  everything from <begin of image> on, without <s>. In the published code the model samples <begin
-  of image> and the sizes itself; here, as in LANTERN's code, they are part of the prompt.
+  <begin of image> <height> <width>, then 48 rows, each of 48 codes and an end of line.
+  Unconditional: everything from <begin of image> on, without <s>. In the published code the model
+  itself samples <begin of image> and the sizes; here, as in LANTERN's code, these tokens are part
+  of the prompt.
 """
 
 from __future__ import annotations
@@ -46,9 +47,10 @@ PATCH = 16  # pixels along a code's side
 
 @dataclass(frozen=True, slots=True)
 class PromptTemplate:
-    """The words around a prompt, and whether the words state the image's size.
+    """The words around a prompt.
 
-    If they do, each row of the image ends with END_OF_LINE.
+    `sized` tells whether these words state the image's size. If they do, each row of the image ends
+    with END_OF_LINE.
     """
 
     text: str
@@ -84,9 +86,9 @@ class ChameleonModel(BodyModel):
     ) -> None:
         """Load the model.
 
-        `folders` has the parts "model", "vq", "text" and, if wanted, "drafter". If it is None,
-        weights are random at the model's true size. Raises ModelError where a file is missing or
-        does not fit.
+        `folders` has the parts "model", "vq", "text" and, if wanted, "drafter". If `folders` is
+        None, weights are random at the model's true size. Raises ModelError where a file is missing
+        or does not fit.
         """
         self.name, self.grid, self.sampling = card.name, card.grid, card.sampling
         self.device, self.dtype = torch.device(device), dtype
@@ -204,7 +206,7 @@ def config(card: ModelCard) -> ChameleonConfig:
 
 
 def codes_in_order(settings: ChameleonConfig) -> list[int]:
-    """Return the VQGAN's code of each image token.
+    """Return the VQGAN's code of each image token, in the order of the tokens' BPE ids.
 
     Raises ModelError where the vocabulary does not name each code once.
     """
@@ -243,7 +245,10 @@ def read_config(folder: Path) -> ChameleonConfig:
 
 
 def _empty(settings: ChameleonConfig) -> ChameleonForConditionalGeneration:
-    """Return the network on the meta device, without encoder, its head cut to image tokens."""
+    """Return the network on the meta device.
+
+    It has no encoder, and its head has only the rows of image tokens.
+    """
     with torch.device("meta"):
         network = ChameleonForConditionalGeneration(settings)
         network.lm_head = torch.nn.Linear(

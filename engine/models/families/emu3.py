@@ -1,8 +1,8 @@
 """Emu3-Gen (Wang et al. 2024, arXiv:2409.18869).
 
-One Llama-like body over text and 32,768 visual tokens of 8 x 8 pixels. An image is rows of w visual
-tokens. After each row the layout forces an end of line. The tokens after the last row (end of
-frame, of image, of text) do not affect the pixels and are never generated.
+One Llama-like body reads text and 32,768 visual tokens of 8 x 8 pixels. An image is rows of w
+visual tokens. After each row the layout forces an end of line. The tokens after the last row (end
+of frame, of image, of text) do not affect the pixels and are never generated.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ NEGATIVE = (
 # special tokens that the tokenizer must have
 MARKS = ("bos_token", "boi_token", "image_wrapper_token")
 
-# Prefixes of keys in the classes, and in the files that transformers 4 and 5 write.
+# Prefixes of keys in files of transformers 4 and 5, each with its prefix in `_Network`.
 _PARTS = {
     "model.text_model.": "body.",
     "text_model.model.": "body.",
@@ -50,7 +50,10 @@ _NOT_NEEDED = ("vq.encoder.", "vq.quant_conv.")  # images are decoded, never enc
 
 
 def config(card: ModelCard) -> Emu3Config:
-    """Return the public model's configuration: transformers' default sizes, the tokenizer's ids."""
+    """Return the public model's configuration.
+
+    It has transformers' default sizes and the token ids of the public tokenizer.
+    """
     first = 151_854
     ids = {f"<|visual token {code:06d}|>": first + code for code in range(card.codes)}
     marks = {
@@ -80,7 +83,10 @@ class _Network(nn.Module):
 
 
 class Emu3Model(BodyModel):
-    """Tokens are the VQ's codes, and V is the end of a row. 90 x 90 codes are 720 x 720 pixels."""
+    """Tokens 0 .. V - 1 are the VQ's codes, and token V is the end of a row.
+
+    90 x 90 codes are 720 x 720 pixels.
+    """
 
     def __init__(
         self,
@@ -209,8 +215,9 @@ def first_frame(vq: Emu3VQVAE, codes: Tensor) -> Tensor:
     """Turn codes [B, h, w] into pixels [B, 3, 8h, 8w], about -1 .. 1, like `vq.decode(codes)`.
 
     The decoder is made for video: it turns one frame of codes into four frames, and an image is the
-    first of these. Only the temporal layers mix frames. They come first, at the codes' own size.
-    The other layers, which have nearly all of the work and memory, process only one frame here.
+    first of these. Only the temporal layers mix frames. The temporal layers come first, at the
+    codes' own size. The other layers, which have nearly all of the work and memory, process only
+    one frame here.
     """
     decoder = vq.decoder
     quant = vq.quantize.embedding(codes).permute(0, 3, 1, 2)[:, :, None]

@@ -115,7 +115,7 @@ class JanusModel(BodyModel):
     def prompt_ids(self, text: str) -> list[int]:
         """Return the conditional row's ids.
 
-        Raises SettingError if the prompt is too long, or if it has a special token in it.
+        Raises SettingError if the prompt is too long or contains a special token.
         """
         if self.tokenizer is None:
             ids = [self.begin, *text.encode(errors="replace"), self.image]

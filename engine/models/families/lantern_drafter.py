@@ -10,8 +10,8 @@ the target's state after the target's final norm. The rest is as in LANTERN's co
   `embed_tokens` is the drafter's own.
 * Anole: Chameleon's whole layer. `embed_tokens` is a frozen copy of the target's table, so the
   target's is used instead. Padding is not attended to.
-* Lumina-mGPT: assumed to be like Anole's drafter, because both have the same body; its file was not
-  seen.
+* Lumina-mGPT: assumed to be like Anole's drafter, because both models have the same body. The file
+  of Lumina-mGPT's drafter was not seen.
 """
 
 from __future__ import annotations
@@ -100,7 +100,10 @@ class LlamaGenDrafter(LanternDrafter):
 
 
 class ChameleonDrafter(LanternDrafter):
-    """The drafter of Anole and Lumina-mGPT; rows with the state of padding are masked."""
+    """The drafter of Anole and Lumina-mGPT.
+
+    Rows with the target's state at a padding slot are masked.
+    """
 
     def _mask(self, ctx: BodyContext, cache: WindowCache, newest: Tensor | None) -> Tensor:
         padding = ctx.padding[..., : cache.end]
@@ -140,7 +143,7 @@ def chameleon_drafter(model: BodyModel, folder: Path) -> ChameleonDrafter:
 
 
 def _config(model: BodyModel, folder: Path) -> PretrainedConfig:
-    """Return the target's configuration with the drafter's own values.
+    """Return the target's configuration with the drafter's own values for `_OWN`.
 
     Raises ModelError if the drafter's configuration cannot be read or is for another model.
     """
@@ -169,7 +172,7 @@ def _read(folder: Path) -> dict[str, Tensor]:
 
 
 def _fitted(network: LanternNetwork, state: dict[str, Tensor], model: BodyModel) -> LanternNetwork:
-    """Return the network with these weights, on the target's device and in the target's dtype.
+    """Return the network with weights `state`, on the target's device and in the target's dtype.
 
     Raises ModelError where the weights do not fit.
     """

@@ -1,7 +1,7 @@
 """LlamaGen XL, text to image (Sun et al. 2024, arXiv:2406.06525).
 
-Stage 1 draws 256 px (16 x 16 codes), stage 2 512 px (32 x 32). The first 120 slots hold the
-caption, as flan-t5-xl's hidden states of its tokens, padded on the left. The row of the last
+Stage 1 draws 256 px (16 x 16 codes), stage 2 512 px (32 x 32). The first 120 slots hold the hidden
+states that flan-t5-xl computes from the caption's tokens, padded on the left. The row of the last
 caption slot predicts code 0. The unconditional row has learned states instead, with the same
 padding. The weights are the authors' `t2i_XL_stage1_256.pt`, `t2i_XL_stage2_512.pt` and
 `vq_ds16_t2i.pt`. LANTERN's authors have published EAGLE drafters for both stages
@@ -46,9 +46,9 @@ END = 1  # T5's </s>
 
 
 class LlamaGenBody(BodyModel):
-    """Codes of 16 x 16 pixels after a condition, which is a caption or a class.
+    """A model whose codes of 16 x 16 pixels follow a condition: a caption or a class.
 
-    `network_type` is the GPT's class.
+    `network_type` is the Python class of the GPT.
     """
 
     network_type: type[PreTrainedModel]
@@ -65,7 +65,7 @@ class LlamaGenBody(BodyModel):
         """Load the model.
 
         `folders` has the parts "gpt" and "vq", and any parts that the model's condition needs. If
-        it is None, weights are random. `sizes` are by default the published model's. Raises
+        `folders` is None, weights are random. `sizes` are by default the published model's. Raises
         ModelError where a file is missing or does not fit.
         """
         sizes = sizes or config(card)

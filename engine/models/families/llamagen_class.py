@@ -17,7 +17,7 @@ from engine.reader.classes import read_class
 
 
 class LlamaGenClassModel(LlamaGenBody):
-    """LlamaGen with a class; codes of 16 x 16 pixels.
+    """LlamaGen with a class as its condition; a code stands for 16 x 16 pixels.
 
     The sampling is that of the authors' `sample_c2i.py`: guidance 4, top-k 2000, temperature 1.
     """

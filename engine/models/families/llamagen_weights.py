@@ -19,7 +19,7 @@ from transformers import JanusVQVAE, JanusVQVAEConfig, LlamaConfig, LlamaForCaus
 from engine.models.supply.card import ModelCard, ModelError, Prompts
 
 ROPE_BASE = 10000.0
-CLASSES = 1000  # of ImageNet; the row after theirs is for no class
+CLASSES = 1000  # number of ImageNet's classes; row CLASSES of a table is for no class
 # Layers, heads and width by the size in a card's name (gpt.py of FoundationVision/LlamaGen).
 _SIZES = {
     "b": (12, 12, 768),
@@ -103,7 +103,7 @@ class Rope2D(nn.Module):
         self.register_buffer("sin", torch.cat([nothing, angles.sin()]), persistent=False)
 
     def forward(self, x: Tensor, position_ids: Tensor) -> tuple[Tensor, Tensor]:
-        """Return cosines and sines [R, T, D] of slots [R, T], in the dtype of `x`."""
+        """Return cosines and sines [R, T, D] of slots `position_ids` [R, T], in `x`'s dtype."""
         return self.cos[position_ids].to(x.dtype), self.sin[position_ids].to(x.dtype)
 
 
@@ -142,7 +142,7 @@ class LlamaGenClassNetwork(LlamaForCausalLM):
 class RandARNetwork(LlamaGenClassNetwork):
     """The GPT that can be asked for any cell.
 
-    `instruction` [1, D] is the input that asks, before it is rotated to the cell.
+    `instruction` [1, D] is the input that asks for a cell, before it is rotated to that cell.
     """
 
     def __init__(self, config: LlamaConfig) -> None:
@@ -194,7 +194,7 @@ TEXT_UNUSED = ("decoder.", "lm_head.")
 
 
 def gpt_key(key: str) -> str:
-    """Map a key, as `split_qkv` returns it, to the network's key; an unknown key is unchanged."""
+    """Map a key of `split_qkv`'s result to the network's key; an unknown key is unchanged."""
     layer = re.fullmatch(r"layers\.(\d+)\.(.+)\.weight", key)
     if layer and layer[2] in _LAYER_KEYS:
         return f"model.layers.{layer[1]}.{_LAYER_KEYS[layer[2]]}.weight"
@@ -209,7 +209,7 @@ def vq_key(key: str) -> str:
 
 
 def text_key(key: str) -> str:
-    """Map a T5 model's stored key to its encoder's.
+    """Map a stored key of a whole T5 model to the key of T5's encoder.
 
     `shared.weight` is the embedding of both encoder and decoder.
     """

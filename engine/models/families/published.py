@@ -8,9 +8,9 @@ before it.
 With the same weights all ranks are small in any dtype: of the embedded model's 1,024 codes, the
 likeliest in float32 is one of the four likeliest in bfloat16. With other weights a rank is any
 number: the probability that 50 tokens are among the best hundredth by chance is 1e-100. One wrong
-matrix in one layer moves ranks less than that. Such a fault shows in float32, whose rounding is
-2^16 times as fine and changes hardly a token: fewer tokens are the likeliest (docs/log.md has the
-figures).
+matrix in one layer moves ranks less than other weights do. Such a fault shows in float32, whose
+rounding is 2^16 times as fine as bfloat16's and alone changes hardly a token: with the fault, fewer
+published tokens are the model's likeliest (docs/log.md has the figures).
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from engine.models.likelihood import teacher_forced
 from engine.models.supply.device import DTYPES
 from engine.settings import Sampling
 
-BEST = 0.01  # each published token must be in this share of the codes, by rank
-LIKELIEST = 0.9  # in the publisher's dtype, this share of tokens must be the likeliest
+BEST = 0.01  # each published token must be in this share of the codes, the likeliest ones
+LIKELIEST = 0.9  # in the publisher's dtype, this share of published tokens must have rank 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A model's ranks of published tokens, each given the tokens before it.
+    """The ranks that a model gives published tokens, each given the tokens before it.
 
     Attributes:
         ranks: rank of each token; 1 is the likeliest of `codes` codes.
@@ -83,7 +83,7 @@ class Comparison:
 
     @property
     def greedy(self) -> int:
-        """The number of published tokens that greedy decoding gives here before another token."""
+        """The number of published tokens before the first one whose rank is not 1."""
         return next((i for i, rank in enumerate(self.ranks) if rank > 1), len(self.ranks))
 
 
@@ -112,7 +112,7 @@ PUBLISHED = {
 def compare(model: JanusModel, published: Published) -> Comparison:
     """Feed the published prompt and tokens to the model, and rank the tokens.
 
-    The model keeps the published template for its prompts.
+    Afterwards the model still writes its prompts with the published template.
     """
     model.template = published.template
     tokens = torch.tensor(published.tokens, device=model.device)

@@ -25,16 +25,16 @@ from engine.models.families.llamagen_weights import RandARNetwork
 class RandARModel(LlamaGenClassModel):
     """RandAR: a window's row has two inputs, its token and an instruction.
 
-    The instruction is for the cell that the row asks for, and its output is the row's output. In
-    chains and trees a row asks for the cell of the token that follows it. The inputs that are kept
-    are then those of the authors' decoding of one token at a time (`num_inference_steps` = -1). A
-    row in the root's place sees its own copy of the root and no other row. Whole pictures are in
-    raster order, because ZipAR and Parallel rows need rows.
+    The instruction asks for the row's target cell, and the instruction's output is the row's
+    output. In chains and trees a row asks for the cell of the token that follows it. The inputs
+    that are kept are then those of the authors' decoding of one token at a time
+    (`num_inference_steps` = -1). A row in the root's place sees its own copy of the root and no
+    other row. Whole pictures are in raster order, because ZipAR and Parallel rows need rows.
 
     Guidance grows from 1. A token with n tokens before it in the order, known ones included, has
     scale 1 + (s - 1) n / N. N is the number of tokens in the picture. (Where the authors draw
-    several tokens at once, all have the first one's scale.) The sampling is that of the authors'
-    `sample_c2i.py`: s = 4, all codes, temperature 1.
+    several tokens at once, all these tokens have the first one's scale.) The sampling is that of
+    the authors' `sample_c2i.py`: s = 4, all codes, temperature 1.
     """
 
     fills_in = Fills.ANY

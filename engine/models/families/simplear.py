@@ -3,11 +3,11 @@
 A Qwen2 body over text and 64,000 image tokens of 16 x 16 pixels, in raster order with nothing
 between them.
 
-In the unconditional row a sentence of faults replaces the prompt, at positions of its own. The
-authors mix the log-probabilities of both rows over the whole vocabulary, u + s (c - u). Here the
-rows' logits are mixed. In each row the two results differ by a constant, which does not change the
-distribution over the codes. The authors' sampler may also draw a word, which it clamps to the range
-of the codes. Here only codes are drawn.
+In the unconditional row a sentence that lists faults replaces the prompt, at positions of its own.
+The authors mix the log-probabilities of both rows over the whole vocabulary, u + s (c - u). Here
+the rows' logits are mixed instead. At each position the two mixtures differ by a constant, which
+does not change the distribution over the codes. The authors' sampler may also draw a word, which it
+clamps to the range of the codes. Here only codes are drawn.
 
 An image token's id is the tokenizer's length plus its code. The codes are those of finite scalar
 quantisation (Mentzer et al. 2023, arXiv:2309.15505), a lattice that no file holds. The decoder is
@@ -81,8 +81,8 @@ def fsq_codebook(levels: tuple[int, ...]) -> Tensor:
     """Return the codes of finite scalar quantisation, float32 [V, D] in -1 .. 1.
 
     A code's number n has D digits, the lowest first. Digit d is n // P % `levels[d]`, where P is
-    the product of the levels before. Channel d of the code is the distance of digit d from the
-    middle one, scaled to -1 .. 1.
+    the product of the levels before level d. Channel d of the code is the distance of digit d from
+    the middle digit, scaled to -1 .. 1.
     """
     sizes = torch.tensor(levels)
     places = torch.tensor([1, *levels[:-1]]).cumprod(0)
@@ -91,7 +91,10 @@ def fsq_codebook(levels: tuple[int, ...]) -> Tensor:
 
 
 class SimpleARModel(BodyModel):
-    """32 x 32 codes are 512 x 512 pixels, 64 x 64 are 1,024 x 1,024; both use the same weights."""
+    """SimpleAR at two sizes, which have the same weights.
+
+    32 x 32 codes are 512 x 512 pixels, and 64 x 64 codes are 1,024 x 1,024 pixels.
+    """
 
     def __init__(
         self,
@@ -137,8 +140,7 @@ class SimpleARModel(BodyModel):
     def prompt_ids(self, text: str) -> list[int]:
         """Return the conditional row's ids.
 
-        Raises SettingError if the prompt is too long, or if it has one of the tokenizer's marks in
-        it.
+        Raises SettingError if the prompt is too long or contains one of the tokenizer's marks.
         """
         marks = self.tokenizer.get_added_tokens_decoder().values() if self.tokenizer else ()
         for mark in marks:
@@ -172,7 +174,7 @@ class SimpleARModel(BodyModel):
         return self.body.embed_tokens(tokens + self.first)
 
     def head(self, hidden: Tensor) -> Tensor:
-        """Return logits over the codes only; over two thirds of the head's rows are for words."""
+        """Return logits over the codes only; two thirds of the head's rows are for words."""
         rows = self.network.lm_head.weight[self.first : self.first + self.vocab_size]
         return F.linear(hidden, rows)
 
@@ -182,7 +184,7 @@ class SimpleARModel(BodyModel):
 
 
 class _LinearDecoder(nn.Module):
-    """Replaces the file's decoder where weights are random, with the same shapes.
+    """Replaces the TorchScript decoder where weights are random, and has the same shapes.
 
     A linear map turns each code's numbers in `codebook` [V, D] into the pixels of the code.
     """

@@ -11,8 +11,7 @@ A family's class is `Model(card, folders, device, dtype)`, called by `engine.mod
                                        "text" for the Chameleon family; "model", "vq" for
                                        SimpleAR. The first file of "gpt" in its folder is
                                        `card.source_of("gpt").files[0]`. None: random weights at
-                                       the card's true size; no file is read, and the network is
-                                       not used.
+                                       the card's true size; no file is read or downloaded.
     device, dtype                      torch.device and torch.dtype of the body; memory has been
                                        checked.
 
@@ -107,7 +106,7 @@ class ModelCard:
         length: sequence positions of one image, forced ones included.
         layers: number of parameters in the transformer's layers.
         depth: number of the transformer's layers.
-        kv_values: KV-cache elements of one position of one guidance row.
+        kv_values: elements that the KV cache has for one position in one guidance row.
         working: bytes for activations and the image decoder.
         download: bytes of the model's files on the hub, to a tenth of a gigabyte.
         drafter: the model's drafter, which is loaded on request only.
@@ -191,7 +190,7 @@ _DRAFTER_FILES = ("config.json", "pytorch_model*.bin", "model*.safetensors*")
 
 
 def read_cards(file: Path) -> dict[str, ModelCard]:
-    """Read the cards of a file like cards.toml, by name.
+    """Return the cards of a file like cards.toml, keyed by the models' names.
 
     Raises KeyError or TypeError if a card lacks a field or has an unknown field.
     """

@@ -26,8 +26,8 @@ LANES = 2  # lanes that must fit beside the weights; a race asks for its own num
 _GRAPHS = 13 * 2**10
 _PROMPT = 256  # positions of a prompt; longer ones are rare
 _CUDA_MEMORY_ALLOCATION = 2  # cudaErrorMemoryAllocation
-# A container's files in cgroup v2, then in v1: its limit, the memory in use, and the statistics
-# with the name of the entry for cached files.
+# A container's files in cgroup v2, then in v1: the memory limit, the memory in use, the
+# statistics. The last name is that of the statistics' entry for cached files.
 _LIMITS = (
     ("memory.max", "memory.current", "memory.stat", "inactive_file"),
     (
@@ -43,13 +43,13 @@ _MEMINFO = Path("/proc/meminfo")
 def zero_gpu() -> bool:
     """Return whether this is a ZeroGPU Space, which has a real GPU only in decorated calls.
 
-    Elsewhere in such a Space torch.cuda is emulated.
+    Outside such calls torch.cuda is emulated.
     """
     return os.environ.get("SPACES_ZERO_GPU", "").lower() in ("1", "true")
 
 
 def resolve_device(wanted: str = "auto") -> torch.device:
-    """Return the device of that name; "auto" is a GPU if there is one, else the CPU.
+    """Return the device called `wanted`; "auto" is a GPU if there is one, else the CPU.
 
     Raises ModelError for an unknown or missing device.
     """

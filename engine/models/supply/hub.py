@@ -63,8 +63,9 @@ def fetch_all(card: ModelCard, report: Report = lambda progress: None) -> dict[s
 def fetch(source: RepoFiles, report: Report = lambda progress: None) -> Path:
     """Return the folder with the source's files, after downloading those that are missing.
 
-    The folder is the source's own in the folder of weights, if that exists, or else in the hub's
-    cache. Files that were downloaded are compared with their pinned digests. Raises ModelError.
+    If the folder of weights has a folder for the source, that folder is returned and nothing is
+    downloaded. Otherwise the folder is in the hub's cache, and new files are compared with their
+    pinned digests. Raises ModelError if files are missing, different or not to be had.
     """
     report(Progress(Phase.LOOKING_UP, 0.0))
     if (here := own_folder(source)) is not None:
@@ -242,7 +243,7 @@ def _http_error(source: RepoFiles, error: errors.HfHubHTTPError) -> str:
 def complete(source: RepoFiles, folder: Path) -> None:
     """Raise ModelError if weight files are missing in `folder`.
 
-    The hub's client does not notice this in a cache that another program filled.
+    The hub's client does not notice missing files in a cache that another program filled.
     """
     again = "delete its folder, and the next start downloads it again"
     if folder == own_folder(source):
@@ -274,8 +275,8 @@ def _has_weights(source: RepoFiles) -> bool:
 def _bar(report: Report) -> type[tqdm]:
     """Return a progress bar for the hub's client that draws nothing and reports bytes.
 
-    The client makes one bar for bytes received, one for bytes written and one for files. The bar
-    that has counted most bytes is the one that is reported.
+    The client makes one bar for bytes received, one for bytes written and one for files. Of the two
+    bars for bytes, the one that is further is reported.
     """
     furthest = 0
 

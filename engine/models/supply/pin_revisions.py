@@ -1,11 +1,11 @@
 """Pins the public models to their repositories' newest commits, in revisions.json.
 
-Without arguments, `python -m engine.models.supply.pin_revisions` pins all repositories; with
-`REPO ..` only these. revisions.json gets each repository's commit, and a digest for each file that
-a model downloads. A pinned repository is downloaded at that commit, whatever is pushed later, and
-its files are compared with their digests. A repository that is not pinned (null) is downloaded at
-its main branch, and its files are compared with nothing. The digests are the hub's own: SHA-256 for
-a large file, and git's blob id for a small one.
+Without arguments, `python -m engine.models.supply.pin_revisions` pins all repositories; with `REPO
+..` it pins only the repositories named. revisions.json gets each repository's commit, and a digest
+for each file that a model downloads. A pinned repository is downloaded at that commit, whatever is
+pushed later, and its files are compared with their digests. A repository that is not pinned (null)
+is downloaded at its main branch, and its files are compared with nothing. The digests are the hub's
+own: SHA-256 for a large file, and git's blob id for a small one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from engine.models.supply.hub import explain
 
 
 def pin(repos: Sequence[str], file: Path = REVISIONS) -> list[str]:
-    """Pin these repositories in `file`; return a message for each that could not be looked up.
+    """Pin `repos` in `file`; return a message for each repository that could not be looked up.
 
     The entry of such a repository stays as it was.
     """

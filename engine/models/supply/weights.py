@@ -36,10 +36,10 @@ def require_file(path: Path) -> Path:
 
 
 def check_sums(folder: Path) -> None:
-    """Compare the files of a folder of the repository with its SHA256SUMS, as `sha256sum` does.
+    """Compare the files of a folder of the repository with the folder's SHA256SUMS.
 
-    A folder without SHA256SUMS, as training writes it, is accepted unchecked. Raises ModelError,
-    which names the first file that is missing or different.
+    This is what `sha256sum --check` does. Folders that training writes have no SHA256SUMS, and are
+    accepted unchecked. Raises ModelError, which names the first file that is missing or different.
     """
     sums = folder / SUMS
     if not sums.is_file():
@@ -51,7 +51,7 @@ def check_sums(folder: Path) -> None:
             fault = "is missing"
         else:
             content = file.read_bytes()
-            if file.suffix == ".json":  # on Windows git may end its lines otherwise
+            if file.suffix == ".json":  # on Windows git may end the lines otherwise
                 content = content.replace(b"\r\n", b"\n")
             if hashlib.sha256(content).hexdigest() == digest:
                 continue
@@ -63,7 +63,7 @@ def check_sums(folder: Path) -> None:
 
 
 def differing(folder: Path, digests: Iterable[tuple[str, str]]) -> list[str]:
-    """Return the files in a folder whose digests differ from the hub's.
+    """Return the names of files in `folder` whose digest is not the hub's.
 
     `digests` are pairs of a file name and the hub's digest: SHA-256 (64 hexadecimal digits) or
     git's blob id (40 digits). Missing files are skipped.
