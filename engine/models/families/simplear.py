@@ -174,7 +174,7 @@ class SimpleARModel(BodyModel):
         return self.body.embed_tokens(tokens + self.first)
 
     def head(self, hidden: Tensor) -> Tensor:
-        """Return logits over the codes only; two thirds of the head's rows are for words."""
+        """Return logits over the codes only; most of the head's rows are for words."""
         rows = self.network.lm_head.weight[self.first : self.first + self.vocab_size]
         return F.linear(hidden, rows)
 
