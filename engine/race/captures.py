@@ -1,7 +1,7 @@
 """Tests, before anybody races, whether each decoder's steps can be captured as CUDA graphs.
 
-The first few steps of each decoder run one by one, then captured and replayed. Both runs must
-record the same.
+Each decoder's first few steps are drawn without graphs, and then with their kernels captured and
+replayed. Both ways must record the same.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ SLACK = 2**20  # bytes by which one race may take more than the one before
 def try_captures(model: ImageModel) -> None:
     """Note in `model.captures` the decoders that run without graphs on this model, and why.
 
-    The reasons are an error while capturing or replaying, a step that is recorded differently, or
-    memory that grows from race to race. Each decoder runs with its default settings, on the calling
-    thread, which must be the one that will race. A decoder that fills in is tried only if the model
-    can fill in any cell.
+    A decoder runs without graphs if its steps raise an error with graphs, if they record something
+    else with graphs than without, or if their memory grows from race to race. Each decoder runs
+    with its default settings, on the calling thread, which must be the one that will race. A
+    decoder that fills in is tried only if the model can fill in any cell.
     """
     if model.captures is None:
         return
@@ -53,7 +53,7 @@ def try_captures(model: ImageModel) -> None:
 def launched(
     model: ImageModel, captures: Captures | None, *, static: bool | None = None
 ) -> Iterator[None]:
-    """Replace the model's captures within a `with` block; None launches kernel by kernel.
+    """Set the model's captures to `captures` within a `with` block; None launches kernel by kernel.
 
     If `static` is not None, it also decides whether windows have static shapes.
     """
@@ -110,5 +110,5 @@ def _steps(decoder: WindowDecoder) -> list[object]:
 
 
 def allocated(device: torch.device) -> int:
-    """Return the bytes of tensors on a CUDA device; 0 on other devices."""
+    """Return how many bytes all tensors on a CUDA device take; 0 for another device."""
     return torch.cuda.memory_allocated(device) if device.type == "cuda" else 0

@@ -45,9 +45,9 @@ def rejudge(trace: Trace, lane: int, rule: str, settings: Settings) -> Tally:
 
     No forward pass is needed. p and q are the recorded distributions, rounded as a trace's file
     stores them, so that a race and its file give the same answers. At most 512 tokens are recorded;
-    if these do not hold all of p or q, the rest is spread evenly over the other tokens. A draft
-    passes if its uniform number is below the rule's acceptance probability, which the decoders' own
-    functions compute.
+    if these do not have all of p's or q's probability, the rest of that probability is spread
+    evenly over the other tokens. A draft passes if its uniform number is below the rule's
+    acceptance probability, which the decoders' own functions compute.
 
     Raises SettingError for an unknown rule, settings of another rule, a missing lane, or a trace
     that is too large.
@@ -81,7 +81,7 @@ def rejudge(trace: Trace, lane: int, rule: str, settings: Settings) -> Tally:
 
 
 def _dense(rejections: np.ndarray, name: str, codes: int) -> Tensor:
-    """Return the distribution `name`, "p" or "q", of each rejection over all tokens [N, V]."""
+    """Return each rejection's distribution over all tokens [N, V]: p or q, as `name` says."""
     known = rejections["tokens"] != NONE
     values = np.where(known, rejections[name], 0)
     missing, others = 1 - values.sum(-1), codes - known.sum(-1)

@@ -1,7 +1,7 @@
 """RaceRequest: what to race.
 
-The form, links, the API, ZeroGPU's worker and the commands all use it. This module also names
-lanes, and reads and writes them as text.
+The form, links, the API, ZeroGPU's worker and the commands all use RaceRequest. This module also
+names lanes, and reads and writes them as text.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NUMBER = re.compile(r"-?[0-9]{1,20}(\.[0-9]{0,20})?(e[-+]?[0-9]{1,3})?")
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """One decoder in a race, with its settings; if none are given, the decoder's defaults.
+    """One decoder in a race, with its settings, which are the decoder's defaults if none are given.
 
     Raises SettingError for an unknown decoder, or for another decoder's settings.
     """
@@ -97,9 +97,9 @@ def group_title(group: str) -> str:
 
 
 def build_settings(group: str, values: Mapping[str, Any]) -> Any:
-    """Return the settings of a group, Sampling or a decoder's Settings, from its knobs' values.
+    """Return a group's settings (Sampling or a decoder's Settings) from the values of its knobs.
 
-    Raises SettingError whose message begins with the group's title.
+    Raises a SettingError whose message begins with the group's title.
     """
     kind = Sampling if group == SAMPLING else DECODERS[group].Settings
     try:
@@ -188,9 +188,9 @@ def lane_names(lanes: Sequence[TraceLane]) -> list[str]:
 def rule_of(lane: TraceLane) -> str:
     """Return the name of the rule that tests a lane's drafts.
 
-    It is "block" (engine/decoders/block.py), "typical" (Relaxed SJD's), or the decoder's name if
-    the decoder has a rule of its own. It is "outside" for a decoder that is not built in, whose
-    rule is unknown.
+    It is "block" (engine/decoders/block.py), "typical" (the rule of Relaxed SJD), or the decoder's
+    name if the decoder has a rule of its own. It is "outside" for a decoder that is not built in,
+    whose rule is unknown.
     """
     if lane.decoder not in BUILT_IN:
         return "outside"

@@ -29,15 +29,16 @@ log = logging.getLogger(__name__)
 class Race:
     """An iterator over the frames of a race.
 
-    `stop()` ends the race after the step in progress; closing the iterator ends it at once. Both
-    release the lanes' slots. If a lane raises, it has failed, and the other lanes go on.
+    `stop()` ends the race after the step in progress; closing the iterator ends it at once. Either
+    way, the slots of the lanes are released. If a lane raises, it has failed, and the other lanes
+    go on.
     """
 
     def __init__(self, model: ImageModel, request: RaceRequest) -> None:
         """Prepare the lanes; `model` is the one that `request` names.
 
-        Raises SettingError as `planned` does. Also raises it if the sampling does not fit the
-        model's pictures, the model cannot take the prompt, or the lanes do not fit on the device.
+        Raises SettingError as `planned` does, and also if the sampling does not fit the model's
+        pictures, the model cannot take the prompt, or the lanes do not fit on the device.
         """
         request.sampling.check(model.plan.length)
         model.check_prompt(request.prompt)

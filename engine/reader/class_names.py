@@ -28,8 +28,8 @@ class Wider:
     Attributes:
         drawn: the number of the class that is drawn if the prompt names none of `kinds`.
         kinds: the numbers of the classes that the word includes.
-        also: the word's other names, as in words.toml.
-        young: the words for its young, as in words.toml.
+        also: other names of what the word names, as in words.toml.
+        young: the words for the young of that animal, as in words.toml.
     """
 
     drawn: int
@@ -61,7 +61,7 @@ INSTEAD: dict[str, tuple[str, ...]] = {  # by folded word
 
 
 class ClassNames(Names):
-    """The names of the classes, which mean the classes' numbers, and the wider words."""
+    """The wider words, and the names of the classes; a class's name means the class's number."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -114,8 +114,8 @@ class ClassNames(Names):
     def _means(self, key: str, name: str, distance: int) -> bool:
         """Return whether a phrase is a misspelling of a name.
 
-        Each of its words must be a misspelling of the name's word, or equal to that word: "tired
-        cat" does not mean "tiger cat".
+        Each word of the phrase must equal the word at its place in the name, or misspell that word:
+        "tired cat" does not mean "tiger cat".
         """
         means = super()._means
         return all(

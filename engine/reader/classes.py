@@ -53,8 +53,8 @@ class ClassReading:
 class ClassName:
     """A class in the list that visitors search.
 
-    `emoji` is "" if the class has none. `called` has folded phrases: its names in all languages,
-    and the wider words that include it.
+    `emoji` is "" if the class has none. `called` has folded phrases: the class's names in all
+    languages, and the wider words that include the class.
     """
 
     number: int
@@ -64,7 +64,7 @@ class ClassName:
 
 
 def read_class(prompt: str) -> ClassReading:
-    """Return the first class that a prompt names, or that with its number: "207", "class 207".
+    """Return the class that a prompt names first, or by its number: "207", "class 207".
 
     A wider word stands for one of its kinds: the class that the prompt also names, else a typical
     one. Raises SettingError if the prompt names no class.
@@ -124,8 +124,8 @@ def _number(digits: str) -> int:
 def _subject(words: list[Word], named: list[int]) -> int:
     """Return the index of the word for the class that the prompt is about.
 
-    It is the first of `named`, unless that word only describes or holds a later one. In "velvet
-    sofa" and "cup of espresso" it is the last word.
+    It is the first index in `named`, unless the word there only describes or holds what a later
+    word names. In "velvet sofa" and "cup of espresso" it is the index of the last word.
     """
     at = named[0]
     for after in named[1:]:
@@ -157,12 +157,12 @@ def _kinds(word: Word) -> frozenset[int]:
 
 
 def _means(word: Word, number: int) -> bool:
-    """Return whether a word names the class of this number, or a kind that includes it."""
+    """Return whether a word names the class `number`, or is a wider word that includes it."""
     return number in _kinds(word)
 
 
 def _is_left_out(word: Word, number: int) -> bool:
-    """Return whether a word says something that the class of this number does not."""
+    """Return whether a word says something that the class `number` does not express."""
     if word.kind in (Kind.THING, Kind.WIDER):
         return not _means(word, number)
     return word.kind not in _SILENT and (word.kind, word.value) != (Kind.COUNT, 1)
@@ -180,7 +180,7 @@ def _names_none(words: list[Word]) -> str:
 
 
 def _alike(typed: list[str]) -> tuple[str, ...]:
-    """Return the names of classes that are most like one of these words."""
+    """Return the names of the classes that are most like any of the `typed` words."""
     scores: dict[str, float] = {}
     for word in typed:
         if len(word) > 2:

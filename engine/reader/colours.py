@@ -40,15 +40,16 @@ _ENDS = (Kind.PLACE, Kind.GROUND, Kind.DENIAL)  # may follow a colour that is a 
 
 
 def called(thing: str, colour: str) -> str:
-    """Return a thing in a colour, in words: "blue cat", and "blue apple" for a red apple."""
+    """Return the words for a thing in a colour: "blue cat", or "blue apple" for "red apple"."""
     own, _, rest = thing.partition(" ")
     return f"{colour} {rest if own in COLOURS else thing}" if colour else thing
 
 
 def recoloured(thing: str, colour: str, known: Container[str]) -> tuple[str, str]:
-    """Return a thing and its colour.
+    """Return the thing and the colour.
 
-    If a known thing has the colour in its name, return that thing and "" instead.
+    If a known thing already has the colour in its name ("green apple"), that known thing and ""
+    are returned instead.
     """
     other = called(thing, colour)
     for name in (other, f"{colour} {other.split()[-1]}"):
@@ -73,7 +74,7 @@ def hue(word: Word) -> str:
 
 
 def back(words: list[Word], at: int) -> int:
-    """Return the index of the last word before `at` that says something, or -1."""
+    """Return the index of the last word before `at` that has a meaning, or -1."""
     at -= 1
     first = max(0, at - REACH)
     while at >= first and words[at].kind is Kind.GLUE:
@@ -82,10 +83,10 @@ def back(words: list[Word], at: int) -> int:
 
 
 def find_colours(names: Names, words: list[Word]) -> None:
-    """Turn colour words that are used as grounds or things into grounds or things.
+    """Mark a colour word as a ground or a thing where it stands for one.
 
-    A colour is a ground beside "background", and after "on" unless a word follows that it could
-    describe. "orange" is a thing if it describes nothing.
+    A colour stands for a ground beside "background". After "on" it does too, unless it could
+    describe a word that follows. "orange" stands for a thing if it describes nothing.
     """
     elsewhere = is_elsewhere(word.text for word in words)
     for i, word in enumerate(words):
@@ -143,10 +144,10 @@ def owners(words: list[Word]) -> Iterator[tuple[int, int]]:
 
 
 def leave_said(words: list[Word]) -> None:
-    """Turn words that add nothing into words that say nothing.
+    """Mark redundant words as words without meaning.
 
-    Such a word says how dark a colour is, or what colour a ground has anyway, or is "and" between
-    two colours.
+    A redundant word says how dark a colour is, or what colour a ground has anyway, or is "and"
+    between two colours.
     """
     for i, word in enumerate(words):
         beside = (words[at] for at in (i - 1, i + 1) if 0 <= at < len(words))
@@ -157,12 +158,12 @@ def leave_said(words: list[Word]) -> None:
 
 
 def _has(ground: Word, colour: Word) -> bool:
-    """Return whether a ground has a colour in its name, as "green grass" has green."""
+    """Return whether the name of a ground begins with a colour, as "green grass" does."""
     return ground.kind is Kind.GROUND and ground.name.startswith(f"{hue(colour)} ")
 
 
 def _owner(words: list[Word], at: int) -> int:
-    """Return the index of the thing or ground that a colour or size describes, or -1."""
+    """Return the index of the thing or ground that the colour or size at `at` describes, or -1."""
     word = words[at]
     if at + 1 < len(words) and fold(words[at + 1].text) in PARTS:
         return -1
@@ -176,7 +177,7 @@ def _owner(words: list[Word], at: int) -> int:
 def _behind(words: list[Word], at: int) -> int:
     """Return the index of the noun after `at` that the word at `at` describes, or -1.
 
-    Other words that describe the noun may stand between them, with "and" between those.
+    Between `at` and the noun there may be other words that describe the noun, joined by "and".
     """
     for i in range(at + 1, min(len(words), at + REACH)):
         word = words[i]
@@ -199,7 +200,7 @@ def _behind(words: list[Word], at: int) -> int:
 
 
 def _joins(words: list[Word], at: int) -> bool:
-    """Return whether a word is "and" between two adjectives: "black and white cat"."""
+    """Return whether the word at `at` is "and" between two adjectives: "black and white cat"."""
     beside = words[max(0, at - 1) : at + 2 : 2]
     return fold(words[at].text) in ANDS and all(word.kind in _ADJECTIVES for word in beside)
 
@@ -207,8 +208,9 @@ def _joins(words: list[Word], at: int) -> bool:
 def _before(words: list[Word], at: int) -> int:
     """Return the index of the noun before `at` that the word at `at` describes, or -1.
 
-    Adjectives and words that say nothing may stand between them. In a language whose adjectives
-    follow the noun, one unknown word may too, if it is the nearest to `at` of these.
+    Adjectives and words without meaning may stand between the noun and `at`. In a language whose
+    adjectives follow the noun, one unknown word may also stand there, with only adjectives between
+    it and `at`.
     """
     ends = words[at].kind is not Kind.COLOUR_BEHIND
     for i in range(at - 1, max(-1, at - REACH), -1):

@@ -16,9 +16,9 @@ _ENDS = tuple(kind for kind in (*NOUNS, Kind.PLACE, Kind.ACTIVITY) if kind not i
 
 
 def deny(names: Names, words: list[Word]) -> list[Word]:
-    """Turn denied words into unknown ones, and denials into words that say nothing.
+    """Mark denied words as unknown words, and denials as words without meaning.
 
-    Returns the denied words as they were.
+    Returns the denied words as they were before.
     """
     elsewhere = is_elsewhere(word.text for word in words)
     denied = []
@@ -39,8 +39,8 @@ def deny(names: Names, words: list[Word]) -> list[Word]:
 def _is_portuguese(names: Names, words: list[Word], at: int, elsewhere: bool) -> bool:
     """Return whether the "no" at `at` is Portuguese for "in the".
 
-    It is if the prompt is in another language (`elsewhere`), or if a word beside it is a name that
-    is not English.
+    It is Portuguese if the prompt is not in English (`elsewhere`), or if a word next to the "no" is
+    a name that is not English.
     """
     beside = [words[i] for i in (at - 1, at + 1) if 0 <= i < len(words)]
     foreign = any(word.kind in NOUNS and not names.is_english(word.text) for word in beside)
@@ -48,10 +48,11 @@ def _is_portuguese(names: Names, words: list[Word], at: int, elsewhere: bool) ->
 
 
 def _behind(words: list[Word], denial: int) -> Iterator[int]:
-    """Yield the indices of the words after a denial that it denies.
+    """Yield the index of each word that the denial at index `denial` denies and that follows it.
 
-    They are words that describe a noun, the noun, and its alternatives, up to punctuation. A
-    relation right after the denial is denied with its noun: "not on a bed".
+    Up to punctuation, these are the words that describe a noun, the noun itself, and the
+    alternatives to the noun. A relation right after the denial is denied with its noun: "not on a
+    bed".
     """
     begins, ends, noun = True, False, denial
     for at in range(denial + 1, len(words)):
@@ -76,7 +77,7 @@ def _behind(words: list[Word], denial: int) -> Iterator[int]:
 
 
 def _before(words: list[Word], denial: int) -> Iterator[int]:
-    """Yield the index of the noun or colour before a denial that it denies, if there is one."""
+    """Yield the index of the noun or colour that the denial after it denies, if there is one."""
     at = denial - 1
     while at >= 0 and words[at].kind in _SILENT and not words[at + 1].gap:
         at -= 1

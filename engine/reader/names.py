@@ -112,9 +112,9 @@ class Names:
             self._meanings.setdefault(key, (kind, value))
 
     def _add_joined(self) -> None:
-        """Add every name so far without its spaces: "teddybear".
+        """Add each name again without its spaces: "teddybear".
 
-        The names so far must be the English ones, which are noted here.
+        All names that were added before must be English; they are noted as the English names.
         """
         for key, meaning in list(self._meanings.items()):
             self._add([key.replace(" ", "")], *meaning)
@@ -142,8 +142,8 @@ class Names:
     def _add_languages(self, meanings: Mapping[str, Meaning]) -> None:
         """Add the names that the `emoji` package has for emoji, in all languages.
 
-        `meanings` has the meanings of these emoji by English name. The nouns of the names are added
-        last.
+        `meanings` has the meaning of each of these emoji by its English name. The nouns in the
+        names of the emoji are added last.
         """
         emoji.config.load_language(LANGUAGES)
         nouns: dict[str, Meaning] = {}
@@ -168,7 +168,7 @@ class Names:
             self._add([noun], *meaning)
 
     def _index(self, near: Iterable[str]) -> None:
-        """Index all names, once the last is added.
+        """Index all names; this is called after the last name was added.
 
         In an English prompt, only the names in `near` may be misspelt.
         """
@@ -180,7 +180,7 @@ class Names:
         )
 
     def called(self) -> dict[str | int, list[str]]:
-        """Return all folded phrases for each noun and place, by the value that they mean."""
+        """Return, by the value of each noun and place, all folded phrases that mean this value."""
         synonyms: dict[str | int, list[str]] = {}
         for key, (kind, value) in self._meanings.items():
             if kind in (*NOUNS, Kind.PLACE):
@@ -215,9 +215,10 @@ class Names:
     def misspelt(self, key: str, elsewhere: bool) -> Meaning | None:
         """Return the meaning of the English name that a phrase misspells, or None.
 
-        It is the name that differs least. It may differ by one letter, or by two if the phrase is
-        long or has the same letters. The first letter must be right. With `elsewhere` the phrase
-        may also be a name in another language with another ending, such as a plural's.
+        The name that differs least from the phrase is taken. It may differ by one letter, or by two
+        if the phrase is long or has the same letters as the name. The first letter must be right.
+        With `elsewhere` the name may also be of another language, and the phrase may have another
+        ending, such as the plural's.
         """
         if len(key) < 4:
             return None
@@ -283,7 +284,7 @@ def _stems(word: str) -> Iterator[str]:
 
 
 def _endings(word: str) -> Iterator[str]:
-    """Yield adjectives that a German or Russian word may inflect: "dunkelrotes", "красную"."""
+    """Yield the adjectives whose form a German or Russian word may be: "dunkelrotes", "красную"."""
     if match := _GERMAN.match(word):
         yield match.group(1)
     if match := _RUSSIAN.search(word):

@@ -21,8 +21,8 @@ _MISSPELT = 3  # most words of a name that is searched for misspelt
 class Word:
     """Some words of a prompt that mean one thing.
 
-    `gap` is true if punctuation comes before the words, and `sure` if they are spelt as the name
-    is.
+    `gap` is true if punctuation comes before the words, and `sure` if the words are spelt like the
+    name that they were read as.
     """
 
     text: str
@@ -104,8 +104,8 @@ def _read_plain(names: Names, text: str, elsewhere: bool) -> list[Word]:
 def _is_before_longer(names: Names, words: list[str]) -> bool:
     """Return whether `words` begin with a colour that must be read apart from the next word.
 
-    It must if a name that begins after the colour ends later than the longest name that begins with
-    the colour: "blue" before "water wave".
+    That is so if a name that begins after the colour ends later than the longest name that begins
+    with the colour: "blue" before "water wave".
     """
     if (names.exact(words[0]) or (None,))[0] is not Kind.COLOUR:
         return False
@@ -157,8 +157,8 @@ def _read_cjk(names: Names, text: str, counted: bool) -> Iterator[Word]:
 def _segment(names: Names, text: str) -> list[int]:
     """Return, for each character, the end of the word that begins there.
 
-    The words leave as few characters as possible outside of names; then there are as few words as
-    possible. So "猫とりんご" is "猫|と|りんご", though "とり" is a bird.
+    As few characters as possible are outside of names; of the ways to achieve that, the one with
+    the fewest words is chosen. So "猫とりんご" is "猫|と|りんご", though "とり" is a bird.
     """
     ends = [0] * len(text)
     costs = [(0, 0)] * (len(text) + 1)  # unknown characters and words from there on

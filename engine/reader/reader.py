@@ -111,8 +111,8 @@ class SceneReader:
     def read(self, prompt: str) -> Reading:
         """Read the first things of a prompt, at most MOST, and its first ground.
 
-        If the prompt names no thing or no ground, its checksum chooses one. The chosen ground is
-        one from which the things stand out.
+        If the prompt names no thing or no ground, the prompt's checksum chooses what is missing. A
+        ground is chosen among those from which the things stand out.
         """
         words = read_words(self.names, prompt)
         find_colours(self.names, words)
@@ -159,11 +159,11 @@ class SceneReader:
     def _dress(
         self, words: list[Word], groups: list[Group], owned: Sequence[tuple[int, int]]
     ) -> tuple[str, set[int]]:
-        """Give each thing the first of its colours that it takes.
+        """Give each group the first colour that the prompt has for it and that its thing takes.
 
-        `owned` are the pairs that `owners` yields. Returns the size of the thing, if it is the only
-        one and has a size, else "". Also returns the indices of the words that are drawn in this
-        way.
+        `owned` are the pairs that `owners` yields. Returns the thing's size, if there is only one
+        thing and the prompt gives its size, else "". Also returns the indices of the colours and
+        sizes that are drawn.
         """
         alone = [group.count for group in groups] == [1]
         at = {group.at: group for group in groups}
@@ -181,10 +181,10 @@ class SceneReader:
         return next((value for (_, is_size), value in attributes.items() if is_size), ""), drawn
 
     def _recolour(self, group: Group, colour: str) -> bool:
-        """Give a group a colour if possible; return whether it was.
+        """Give a group a colour if possible; return whether it was possible.
 
-        The group's thing must take a colour, or a known thing must have the colour in its name. The
-        group then becomes that thing.
+        It is possible if the group's thing takes a colour. It is also possible if a known thing is
+        the group's thing with the colour in its name; then the group becomes that known thing.
         """
         name, rest = recoloured(group.name, colour, self._things)
         if rest and name not in self._coloured:
@@ -195,7 +195,8 @@ class SceneReader:
     def _contrasting(self, things: Sequence[Group], grounds: Sequence[str], number: int) -> str:
         """Return a ground whose mean colour is far from that of every thing.
 
-        `number` chooses among the grounds that are far enough, or among a few of the farthest.
+        `number` chooses among the grounds that are far enough, or among the CHOICES farthest if
+        fewer are far enough.
         """
         labs = [self._lab[thing.colour or thing.name] for thing in things]
         far = {ground: min(math.dist(self._lab[ground], lab) for lab in labs) for ground in grounds}
@@ -211,7 +212,7 @@ def reader_of(weights: Path) -> SceneReader:
 
 
 def _find_activities(words: list[Word]) -> None:
-    """Replace a person by the thing that shows a person in that activity: "a woman surfing"."""
+    """Replace a person by the thing that shows the person's activity: "a woman surfing"."""
     alone = not any(word.kind is Kind.THING for word in words)
     for i, word in enumerate(words):
         before = back(words, i)
@@ -297,7 +298,7 @@ def _relation(words: list[Word], groups: list[Group]) -> tuple[Kind, int]:
 def _reaches(words: list[Word], at: int, thing: int) -> bool:
     """Return whether the thing at index `thing` is the object of the relation at index `at`.
 
-    It is not if an unknown word or a ground before it is the object.
+    It is not if the object is an unknown word or a ground that stands before the thing.
     """
     unknown = False
     for word in words[at + 1 : thing]:
@@ -325,8 +326,9 @@ def _sides(words: list[Word], places: list[int], groups: list[Group]) -> Kind | 
 def _trim(groups: list[Group], words: list[Word]) -> dict[float, str]:
     """Remove things until at most MOST are left.
 
-    The groups after the first MOST go first, then things of the group with the largest count.
-    Returns what was removed, such as "2 × cat", by its place in the prompt.
+    First the groups after the first MOST are removed, then things of whichever group has the
+    largest count. Returns the words for what was removed, such as "2 × cat", by their place in the
+    prompt.
     """
     dropped: dict[float, str] = {group.at + 0.5: words[group.at].text for group in groups[MOST:]}
     fewer: dict[str, tuple[int, int]] = {}  # by thing: where it is first named, number removed

@@ -25,7 +25,7 @@ PLACES = {  # of a single thing: how far down and right, in halves of the room a
 class Layout(Enum):
     """The number and the places of a scene's things.
 
-    The value is the layout's word in captions, which is one token.
+    A layout's value is the word for it in captions; the word is one token.
     """
 
     ONE = "one"

@@ -11,8 +11,8 @@ from engine.reader.names import Kind, Names, phrase, phrases
 class SceneNames(Names):
     """The names in `world`, which has lists by the keys "glyphs", "grounds" and "places".
 
-    English names take precedence over other languages, and the lists of words.toml over the `emoji`
-    package.
+    English names take precedence over names in other languages, and the lists of words.toml take
+    precedence over the `emoji` package.
     """
 
     def __init__(self, world: Mapping[str, Sequence[str]]) -> None:

@@ -40,7 +40,7 @@ def check_step_rows(table: StepTable, length: int, rejections: int) -> None:
 
 
 def _check_places(table: StepTable, length: int) -> None:
-    """Check the sequence position of each row of `positions`, which `places` gives.
+    """Check `places`, which gives the sequence position of each row of `positions`.
 
     A step must not touch a position twice, nor a position that an earlier step committed.
     """

@@ -83,7 +83,7 @@ class Frame:
 class TraceLane:
     """A lane of a trace: its decoder's name and its settings as plain values.
 
-    If the lane draws in an order of its own, its `cells` replace the header's; otherwise they are
+    If the lane draws in an order of its own, its `cells` replace the header's; otherwise `cells` is
     empty.
     """
 
@@ -108,12 +108,13 @@ def _is_scalar(value: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The race's request, and the device that it ran on.
+    """A race's request, and the machine that the race ran on.
 
     Attributes:
-        cells: the grid cell of every sequence position, numbered in raster order; -1 for a position
-            that the model's layout forces. An infilling has only the masked cells, in the order in
-            which they were filled in. If it is `below`, the forced positions stand between them.
+        cells: the grid cell of every sequence position, as the cell's number in raster order; -1
+            for a position that the model's layout forces. In an infilling these are only the masked
+            cells, in the order in which they were filled in. If the infilling has `below`, there
+            are also the forced positions between those cells.
         machine: the device on which the seconds were measured.
         weights: the model's `ImageModel.weights`.
         dtype: the type of number in which the model computed; "" if an older file does not say.
@@ -193,7 +194,7 @@ class Trace:
     """A race's frames in the order in which the lanes moved.
 
     `codebook` is the model's codebook as little-endian float32 [V, D], for rules that ask which
-    codes look alike. It is empty if it is unknown.
+    codes look alike. `codebook` is empty if the codebook is unknown.
     """
 
     header: Header

@@ -25,7 +25,7 @@ _TOGETHER = "top"  # a field whose bytes are stored row by row: they often equal
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """How much several lanes may hold together; `bytes` counts their rows in memory."""
+    """The most that several lanes may hold together; `bytes` counts rows in memory."""
 
     steps: int
     positions: int

@@ -25,8 +25,9 @@ class Picture:
         shift: mean of TV(p', p) over the positions at which a draft was tested; 0 if no draft was.
         log_p: the picture's log-probability in nats under the model, at the race's guidance and
             temperature, before top-k and top-p.
-        cut: the number of its tokens that top-k and top-p leave out.
-        right: whether every thing of the caption is in its place; None without a judge.
+        cut: the number of the picture's tokens that top-k and top-p leave out.
+        right: whether every thing of the caption is in its place; None if nothing judged the
+            picture.
     """
 
     passes: int
@@ -51,8 +52,8 @@ class Point:
 class Judge:
     """How things are recognised.
 
-    A thing is taken to be the nearest of `candidates`, which are chosen among `things` things. Each
-    is `side` pixels wide.
+    A drawn thing is taken to be the nearest of as many candidates as `candidates` says, which are
+    chosen among `things` things. Each thing is `side` pixels wide.
     """
 
     candidates: int
@@ -99,8 +100,8 @@ class Quality:
     def continues(self, other: Quality) -> bool:
         """Return whether both files measure the same lanes in the same way.
 
-        They may have begun at different times, on different machines: a seed draws the same tokens
-        on any machine, up to floating point.
+        The measurements may have begun at different times, on different machines: a seed draws the
+        same tokens on any machine, up to floating point.
         """
         mine, others = (
             dataclasses.replace(
@@ -135,7 +136,7 @@ class Quality:
 def _columns(pictures: Sequence[Picture]) -> dict[str, list[Any]]:
     """Return the pictures' values by field.
 
-    This takes a third of the bytes of one object per picture.
+    Written like this, the pictures take a third of the bytes that an object for each would take.
     """
     names = [field.name for field in dataclasses.fields(Picture)]
     return {name: [getattr(picture, name) for picture in pictures] for name in names}

@@ -1,6 +1,7 @@
 """The distributions of rejected drafts, as a trace's file stores them.
 
-They are most of a race's bytes, so they are rounded to what it takes to judge a draft again.
+These distributions are most of the bytes of a race's file. So they are rounded, but stay exact
+enough to judge a draft again.
 
 A rule accepts a draft x by a ratio: the probability of x and its neighbours under p, divided by
 their probability under q. The divisor is at least q(x), so values are rounded to steps that are
@@ -75,8 +76,8 @@ def rounded(table: StepTable) -> Rounded:
 def restored(stored: Rounded, table: StepTable) -> np.ndarray:
     """Return the rows of `rejections` from their stored form.
 
-    `table` has the rejected drafts. The counts must be at most SUPPORT and add up to the rows of
-    `listed`, and p(x) and q(x) must be between 0 and 1.
+    The rejected drafts are those of `table`. The counts must be at most SUPPORT and add up to the
+    rows of `listed`, and p(x) and q(x) must be between 0 and 1.
     """
     heads, listed = stored.heads, stored.listed
     kept = np.arange(SUPPORT) < heads["count"][:, None]

@@ -1,4 +1,4 @@
-"""Residuals: fields of `positions` as differences from their expected values; most are 0.
+"""Residuals: fields of `positions` minus their expected values; most residuals are 0.
 
 The expected values follow from other fields and from the previous row of the same position.
 Differences are modulo 2**16, so that any row is read back as it was written.
@@ -26,7 +26,7 @@ def residuals(table: StepTable) -> np.ndarray:
 
 
 def positions_of(table: StepTable) -> np.ndarray:
-    """Return the rows of `positions` from a table that has residuals in their place.
+    """Return the rows of `positions` of a table that holds their residuals instead.
 
     The table must have passed `check_refs`.
     """
@@ -51,7 +51,7 @@ class _Expected:
     def likeliest(self) -> tuple[np.ndarray, np.ndarray]:
         """The likeliest tokens of each row's q, and their shares, both [N, TOP].
 
-        They are read where the row's Source says.
+        Both are read from where the row's Source says that they are stored.
         """
         source, table = self.table.source, self.table
         tokens = np.full((len(self.rows), TOP), NONE, "<u2")

@@ -59,8 +59,8 @@ class LaneStats:
 
         It is the mean over the tests that committed a token. Once the lane knows its prices, it is
         the mean price of all tokens. A lane whose rows see only part of the prefix has no mean
-        before that: its tests measure only part of the change. The call reads the rows of all steps
-        since the last call, and builds them if necessary.
+        shift before it knows its prices, since its tests measure only part of the change. The call
+        reads the rows of all steps since the last call, and builds them if necessary.
         """
         if self._unread:
             table = StepTable.join([step.rows for step in self._unread])

@@ -94,7 +94,7 @@ class StepTable:
 
     @cached_property
     def earlier(self) -> np.ndarray:
-        """For each row, the index of the previous row of the same position; -1 if there is none."""
+        """For each row of `positions`, the index of its position's previous row, or -1."""
         order, earlier = self.in_sequence, np.full(len(self.positions), -1)
         same = np.diff(self.position[order]) == 0
         earlier[order[1:][same]] = order[:-1][same]
@@ -124,8 +124,8 @@ class StepTable:
     def shift(self) -> np.ndarray:
         """The shift of each row of `positions`, as stored.
 
-        Two kinds of table differ. If a table has prices, a committed row has its price instead. If
-        it has `places`, all other rows have NONE, since they see only part of the prefix.
+        If the table has `prices`, a committed row has its price instead. If the table has `places`,
+        each row without a price has NONE, since it sees only part of the prefix.
         """
         shift: np.ndarray = self.positions["shift"].copy()
         if len(self.places):
@@ -196,8 +196,8 @@ class Step:
 
     Attributes:
         nfe: the decoder's target passes so far, including this one.
-        before: number of committed positions before the step. They are the first positions, unless
-            the table has `places`.
+        before: number of committed positions before the step. They are the sequence's first
+            positions, unless the table has `places`.
         after: number of committed positions after the step.
         drafter_passes: the drafter's passes in this step.
         micros: the step's microseconds, in the order of PARTS.

@@ -23,12 +23,12 @@ def pack(data: bytes) -> str:
 
 
 def unpack(text: Any, room: int = MAX_UNPACKED) -> bytes:
-    """Return the bytes that `pack` compressed. Raises PackingError, also for more than `room`."""
+    """Return the bytes that `pack` compressed. Raises PackingError, also if they exceed `room`."""
     return _unpack(text, lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=FILTERS), room)
 
 
 def unpack_zlib(text: Any, room: int = MAX_UNPACKED) -> bytes:
-    """Return the bytes of a zlib stream, as version 4 has them; otherwise like `unpack`."""
+    """Return the bytes of a zlib stream, as in files of version 4; otherwise like `unpack`."""
     return _unpack(text, zlib.decompressobj(), room)
 
 
