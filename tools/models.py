@@ -1,4 +1,4 @@
-"""The command `photo-finish models`: lists the models that race here, and what each takes.
+"""The command `photo-finish models`: lists the models that race here, and what each needs.
 
 The command also downloads a model, or compares its files and numbers with the published ones.
 """

@@ -101,7 +101,7 @@ def fetch_torch_cpu(version: str) -> set[str]:
 
 
 def write() -> None:
-    """Write hashes.txt. Raises URLError where an index does not answer."""
+    """Write hashes.txt. Raises URLError if an index does not answer."""
     blocks = []
     for name, version in sorted(pins(CONSTRAINTS.read_text("utf-8"))):
         digests = fetch(name, version)

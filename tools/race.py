@@ -138,8 +138,8 @@ def sampling_of(args: argparse.Namespace, own: Sampling) -> Sampling:
 def set_threads(args: argparse.Namespace) -> None:
     """Set torch's number of threads.
 
-    The default is torch's own number, at most a container's quota. Raises SettingError for a
-    number below 1.
+    The default is torch's own number, but no more than a container's quota. Raises SettingError for
+    a number below 1.
     """
     if args.threads is None:
         if processors() < torch.get_num_threads():

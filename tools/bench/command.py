@@ -11,9 +11,9 @@ with different values of a knob, `--lanes sjd:window=16,sjd:window=32`, are a sw
 transformers' own `generate` beside vanilla AR: see tools/bench/peer.py. `--grids 24,48,90`
 draws on large grids with random weights: see tools/bench/grids.py.
 
-`--model janus-pro-1b --random-weights` times a public model on a machine without its weights. A
-pass costs the same. But a lane's number of passes depends on the weights, and so does every
-speed-up.
+`--model janus-pro-1b --random-weights` times a public model on a machine that lacks the model's
+weights. A pass costs the same as with them. But a lane's number of passes depends on the weights,
+and so does every speed-up.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class LaneRun:
     Attributes:
         stats: the lane's stats.
         shift: the lane's mean shift.
-        waited: the seconds of the lane's turns, including work that its clock does not count,
-            such as making its rows.
+        waited: the seconds of the lane's turns, including work that the lane's clock does not
+            count, such as making the rows of its steps.
     """
 
     stats: LaneStats = field(default_factory=LaneStats)

@@ -113,7 +113,7 @@ def run_lane(model: ImageModel, name: str, seed: int) -> GridRun:
 def run(
     sides: Sequence[int], names: Sequence[str], report: Callable[[str], None]
 ) -> dict[str, dict[str, dict[str, Any]]]:
-    """Run each lane on each grid; `report` gets each run's name.
+    """Run each lane on each grid; `report` is called with each run's name.
 
     Returns:
         `GridRun`'s fields by grid and lane.

@@ -1,7 +1,7 @@
 """The bench of infillings, `photo-finish bench --infill`.
 
-For each lane it prints passes, seconds, entropy and joint log-likelihood, by share masked and
-by order, as Tables 1 and 5 of the ASSD paper do.
+For each lane and order it prints the passes for several shares of masked cells, and the seconds,
+entropy and log-likelihood for the largest share, as Tables 1 and 5 of the ASSD paper do.
 
 Each race fills in scattered cells, or a box, of a picture that vanilla AR drew for the prompt.
 The log-likelihood of the filled-in cells is the model's own, in the race's order, with guidance
@@ -115,7 +115,7 @@ def run(
 ) -> Runs:
     """Fill in with all lanes, and return the figures of every race.
 
-    The races in both orders have the same picture, mask and noise seed.
+    Each picture and mask is raced in both orders with the same noise seed.
     """
     runs: Runs = {}
     for number, prompt in enumerate(prompts):
@@ -139,10 +139,10 @@ def run(
 
 
 def card(heading: str, runs: Runs, titles: dict[str, str]) -> str:
-    """Return the figures as two tables in Markdown, over both kinds of mask.
+    """Return the figures, averaged over both kinds of mask, as two tables in Markdown.
 
-    The first has passes per token by order and share. The second has entropy, log p and seconds
-    at the largest share.
+    The first table has passes per token by order and share of masked cells. The second has entropy,
+    log p and seconds by order, for the largest share.
     """
 
     def cell(name: str, share: float, order: str, what: str) -> str:

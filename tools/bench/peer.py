@@ -1,13 +1,14 @@
 """The bench of a peer, `photo-finish bench --peer generate`.
 
-Vanilla AR runs beside transformers' own `generate` over the same weights, prompts and sampling,
-by turns in one process. transformers runs its modules with the weights laid out as it loaded
-them; on a processor, a LeanBody's fused weights would make it a tenth faster. `generate` draws
-its tokens by torch.multinomial, so its pictures are others of the same distribution, with as
-many tokens.
+Vanilla AR runs beside transformers' own `generate` over the same weights, prompts and sampling, by
+turns in one process. transformers runs its modules with the weights laid out as it loaded them; on
+a processor, the fused weights of a LeanBody would make `generate` a tenth faster. `generate` draws
+its tokens by torch.multinomial, so its pictures differ from vanilla AR's, but have the same
+distribution and as many tokens.
 
-Vanilla AR's seconds are counted twice. Those *charged* are its clock's. Those *waited* for are
-all the time from the prompt to the last token, including what a step records.
+Vanilla AR's seconds are counted in two ways. The seconds *charged* are those of its clock. The
+seconds *waited* are all the time from the prompt to the last token, including the time to record
+the steps.
 """
 
 from __future__ import annotations
@@ -82,8 +83,8 @@ def require_peer(name: str) -> None:
 def peer_of(model: ImageModel, sampling: Sampling, tokens: int | None = None) -> Generate:
     """Return transformers' own `generate` over a model that `require_peer` accepts.
 
-    It draws `tokens` tokens, by default a whole picture. On a processor this takes memory for a
-    second copy of the body's weights, laid out as transformers needs them.
+    The returned function draws `tokens` tokens, by default a whole picture. On a processor it takes
+    memory for a second copy of the body's weights, laid out as transformers needs them.
     """
     assert isinstance(model, BodyModel), "every family's model is one"
     _ = model.lean  # lays out the weights for itself when it is first read
@@ -200,8 +201,8 @@ def _janus(model: JanusModel, sampling: Sampling, tokens: int) -> Generate:
 class CodesHead(nn.Module):
     """Output head that has only the rows of picture codes.
 
-    It returns logits [.., ids], which are 0 for every id that is no code. That is less work
-    than the whole head.
+    It returns logits [.., ids], which are 0 for every id that is no code. These logits are less
+    work than those of the whole head.
     """
 
     def __init__(self, head: nn.Module, codes: Tensor, ids: int) -> None:

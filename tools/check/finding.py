@@ -31,7 +31,7 @@ class Finding:
 
     Attributes:
         name: what was checked.
-        outcome: whether it is good, a fault, or was left out.
+        outcome: whether what was checked is good, is a fault, or was left out.
         words: what was found.
         advice: what to do about a fault.
         figures: what was found, as numbers.
@@ -55,7 +55,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A loaded model that is checked; `twin` loads it again, on a device and in a dtype."""
+    """A loaded model that is checked; `twin` loads the model again on a given device in a dtype."""
 
     model: BodyModel
     twin: Callable[[torch.device, torch.dtype], BodyModel]

@@ -86,7 +86,7 @@ class FailingCapture(CudaCapture):
 def check_failed_capture(subject: Subject) -> Iterator[Finding]:
     """Check a lane whose capture fails, and the next lane.
 
-    The first must still draw its tokens, and the next one must be captured.
+    The first lane must still draw its tokens, and the next lane must be captured.
     """
     model, name, what = subject.model, "sjd", "a capture that fails"
     if model.captures is None:

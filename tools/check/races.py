@@ -71,7 +71,7 @@ def check_races(subject: Subject) -> Iterator[Finding]:
 
 
 def check_out_of_memory(subject: Subject) -> Iterator[Finding]:
-    """Run a race with too little memory, and another one after it."""
+    """Run a race with too little memory, and then another race."""
     if not subject.on_gpu:
         yield left_out("out of memory", "A processor's memory cannot be limited for a trial.")
         return

@@ -1,4 +1,4 @@
-"""Checks of speed: a pass against the time to read the weights, and transformers' `generate`."""
+"""Checks of speed: a pass beside the time to read the weights, vanilla AR beside `generate`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def weights_read(model: BodyModel) -> int:
 
 
 def check_speed(subject: Subject) -> Iterator[Finding]:
-    """Time a pass of each of WIDTHS after a prompt, captured if lanes are."""
+    """Time a pass of each width in WIDTHS after a prompt; passes are captured if lanes are."""
     model = subject.model
     rate, read = bandwidth(model.device), weights_read(model)
     floor = read / rate

@@ -1,7 +1,7 @@
-"""Checks what a step costs a GPU besides arithmetic.
+"""Checks of what a step costs a GPU besides arithmetic.
 
-They count how often the host waits for the GPU, and how many kernels, graphs and copies a step
-launches.
+These checks count how often the host waits for the GPU, and how many kernels, graphs and copies a
+step launches.
 """
 
 from __future__ import annotations

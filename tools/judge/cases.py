@@ -50,7 +50,7 @@ class Case:
 
     @cached_property
     def difference(self) -> float:
-        """The largest difference between a sequence's probabilities by decoder and model."""
+        """The largest difference between the decoder's and the model's probability of a sequence."""
         return distance(self.joint, self.expected)
 
     @property
@@ -76,7 +76,7 @@ EnumerationResult = Enumeration | NotEnumerable | TooManyOutcomes
 def enumerate_on(
     number: int, kind: type[WindowDecoder], every: Sequence[Settings]
 ) -> Iterator[tuple[Settings, EnumerationResult]]:
-    """Enumerate as many settings on a standard model as its limit on runs allows.
+    """Enumerate as many settings on a standard model as the limit on runs allows.
 
     Yields each settings with their enumeration, or with the reason why they could not be
     enumerated. `exactly` must be in use.
@@ -143,7 +143,7 @@ class Cases:
     def uncovered(self, every: Sequence[Settings]) -> list[Settings]:
         """Return few settings that together cover the knobs' values that no case has.
 
-        They are chosen greedily.
+        The settings are chosen greedily from `every`.
         """
         remaining_values = {held for settings in every for held in _values(settings)}
         remaining_values -= {held for case in self.done for held in _values(case.settings)}
@@ -196,16 +196,16 @@ def _values(settings: Settings) -> set[tuple[str, object]]:
 
 
 def _from(settings: Sequence[Settings], turn: int) -> Iterator[Settings]:
-    """Yield all settings, beginning elsewhere for each `turn`.
+    """Yield all settings in order, beginning at other settings for each `turn`.
 
-    So the larger models are judged with different settings.
+    So each larger model is judged with other settings first.
     """
     for i in range(len(settings)):
         yield settings[(i + 5 * turn) % len(settings)]
 
 
 def changed_knobs(settings: Settings) -> str:
-    """Return in words the values of settings that are not the defaults."""
+    """Return in words the knobs that differ from their defaults, each with its value."""
     values = [
         f"{name} = {getattr(settings, name)}"
         for name, _, default in knobs(type(settings))

@@ -30,8 +30,8 @@ SEEDS = range(3)
 def pictures(kind: type[Decoder]) -> list[tuple[Toy, Plan]]:
     """Return the models, each with its plan, on which a decoder is checked.
 
-    Their pictures have forced tokens, none, or a single token. A decoder that fills in has one
-    model.
+    The pictures have forced tokens, or no forced tokens, or only a single token. A decoder that
+    fills in is checked on one model.
     """
     if kind.infills:
         mask = [True, False, True, True, True, True]
@@ -114,7 +114,8 @@ def _of_all(
 ) -> Check:
     """Return the check `name`: whether `same` holds for all pictures and seeds.
 
-    `good` and `bad` are its words for either result. `raising` begins its words for an error.
+    `good` and `bad` are the check's words if `same` holds or not. `raising` begins the check's
+    words if an error was raised.
     """
     try:
         passed = all(same(model, plan, seed) for model, plan in pictures(kind) for seed in SEEDS)

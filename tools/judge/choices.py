@@ -1,10 +1,10 @@
 """The choices that random numbers make.
 
-A decoder compares a uniform number with a threshold, or inverts a cumulative sum at it. So what
-the decoder does is a piecewise constant function of its numbers. Here a number is the interval
-that it lies in, at first (0, 1). A choice narrows the interval. A later choice by the same
-number is made within the narrowed interval, even if the decoder kept the number or read it
-again. `Choices` takes one piece in each run, and `outcomes` runs until every piece was taken.
+A decoder compares a uniform number with a threshold, or inverts a cumulative sum at that number. So
+what the decoder does is a piecewise constant function of its random numbers. Here a number is the
+interval that it lies in, at first (0, 1). A choice narrows the interval. A later choice by the same
+number is made within the narrowed interval, even if the decoder kept the number or read it again.
+`Choices` takes one piece in each run, and `outcomes` runs until every piece was taken.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Choices:
         self.later: list[Callable[[], int] | int] = []
 
     def __or__(self, later: Choices) -> Intervals:
-        """Return the intervals of all numbers that decided in this run or in `later`."""
+        """Return the intervals of all numbers that made a choice in this run or in `later`."""
         intervals = self.intervals | later.intervals
         return {number: intervals[number] for number in self.narrowed | later.narrowed}
 
@@ -124,7 +124,7 @@ def outcomes(
 
 
 def _next(picks: list[tuple[int, int]], script: list[int]) -> bool:
-    """Change `script` to that of the next run, given the options that the last run took.
+    """Change `script` to the next run's script; `picks` are the options that the last run took.
 
     Returns False if there is no next run.
     """

@@ -1,6 +1,7 @@
 """The command `photo-finish judge my_rule.py`: says whether a decoder is lossless.
 
-If it is not, the verdict says by how much, and gives the smallest case that differs.
+If it is not lossless, the verdict says by how much the decoder's distribution differs from vanilla
+AR's, and gives the smallest case that differs.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def _decoders(which: str) -> list[type[Decoder]]:
 
 
 def _kept(verdict: Verdict) -> bool:
-    """Return whether the badge promises no more than was found, and every check passed."""
+    """Return whether every check passed and the badge promises no more than was found."""
     promises = [Badge.CHANGED_DISTRIBUTION, Badge.SAME_DISTRIBUTION, Badge.IDENTICAL]
     badge = verdict.outcome.badge
     kept = badge in promises and promises.index(badge) >= promises.index(Badge(verdict.claim))

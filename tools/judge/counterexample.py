@@ -42,9 +42,9 @@ def counterexample(kind: type[WindowDecoder], case: Case) -> Counterexample:
 
 
 def true_shift(case: Case) -> float:
-    """Return the expected sum over a sequence's tokens of the TV from the model's distribution.
+    """Return the expected total shift of a sequence: the sum of its tokens' TV.
 
-    The TV is between the decoder's and the model's distribution of a token, both given the
+    A token's TV is between the decoder's and the model's distribution of that token, both given the
     tokens before it.
     """
     return sum(
@@ -76,10 +76,10 @@ def first_difference(case: Case) -> tuple[tuple[int, ...], int, float, float]:
 
 
 def _tokens(case: Case, n: int) -> list[tuple[tuple[int, ...], float, float, float]]:
-    """Return every n + 1 first tokens that vanilla AR or the decoder may draw, with probabilities.
+    """Return every prefix of n + 1 tokens that vanilla AR or the decoder may draw.
 
-    Each row has the n + 1 tokens, the probability that the decoder draws the first n, and two
-    probabilities of the last one: vanilla AR's and the decoder's.
+    Each row has the prefix, the probability that the decoder draws its first n tokens, and the two
+    probabilities of its last token given those: vanilla AR's and the decoder's.
     """
     before, after = _prefixes(case.joint, n), _prefixes(case.joint, n + 1)
     p_before, p_after = _prefixes(case.expected, n), _prefixes(case.expected, n + 1)

@@ -1,9 +1,8 @@
 """The exact joint distribution of what a decoder decodes.
 
-Every outcome of its random numbers is enumerated in float64, step by step. A step leads to a
-node, which holds all that later steps depend on. That is the decoder's state, and the intervals
-of the numbers that some run reads again in a later step. Runs that reach the same node are
-merged.
+Every outcome of the decoder's random numbers is enumerated in float64, step by step. A step leads
+to a node, which holds all that later steps depend on: the decoder's state, and the intervals of the
+numbers that some run reads again in a later step. Runs that reach the same node are merged.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ class Enumeration:
 
     Attributes:
         joint: the probabilities of whole sequences.
-        seen: for each fact, the expected number of a decode's steps for which it is true.
+        seen: for each fact, the expected number of steps of a decode for which the fact is true.
         runs: how many times the verification of a pass was run.
         passes: the expected number of forward passes.
         most_passes: the passes of the longest decode.
@@ -124,7 +123,7 @@ class StepOutcome:
         after: the state after the pass.
         window: the pass's window.
         verification: the verification of the window.
-        numbers: the random numbers that decided, with the intervals that they lie in.
+        numbers: the random numbers that decided the outcome, with the intervals that they lie in.
         chance: the outcome's probability, given the node.
     """
 
@@ -187,8 +186,8 @@ def walked(walk: Walk) -> Enumeration:
 
     Raises:
         TooManyOutcomes: the enumeration takes more runs than the walk may.
-        HiddenState: the decoder's own loop decodes otherwise, or the decoder keeps something
-            outside the state.
+        HiddenState: the decoder's own loop does not decode what the enumeration's turns decode, or
+            the decoder keeps something outside the state.
         NotEnumerable: the rule uses a random number in a way that depends on its exact value.
         ContractError: a pass commits nothing, or too much.
     """
@@ -281,7 +280,7 @@ def _committed(
 ) -> tuple[DecodeState, Verification]:
     """Return the state after a turn, and the turn's verification.
 
-    The state has nothing that no later step needs.
+    What no later step needs is removed from the state.
     """
     before, v, outcome = turn
     state, n = _copied(before), before.frontier
@@ -352,7 +351,7 @@ def _is_from_outside(kind: type, method: str) -> bool:
 
 
 def _own(decoder: WindowDecoder) -> dict[str, Hashable]:
-    """Return keys of a decoder's attributes, and of mutable ones of its classes and modules."""
+    """Return keys of a decoder's attributes, and of its classes' and modules' mutable ones."""
     held: dict[str, Any] = {}
     changeable = (list, MutableMapping, set, deque, Tensor, np.ndarray)
     for kind in reversed(type(decoder).__mro__):

@@ -1,7 +1,7 @@
 """`judge`: compares a decoder with vanilla AR, and checks what else a lane must do.
 
-It compares joint distributions over whole pictures of small models. They are computed exactly,
-for the corners of the decoder's settings.
+It compares joint distributions over whole pictures of small models. These distributions are
+computed exactly, for the corners of the decoder's settings.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def judge(
 ) -> Verdict:
     """Return the verdict on a decoder.
 
-    Cheap tests come first, and the first test that shows another distribution is the last one.
-    An interrupt ends the tests, and the verdict says what is known by then.
+    Cheap tests come first. Once a test shows a distribution other than vanilla AR's, no more tests
+    run. An interrupt also ends the tests; the verdict then says what is known so far.
 
     Args:
         kind: the decoder.
@@ -207,8 +207,8 @@ def _acceptance(cases: Sequence[Case]) -> Check:
 def _tokens_a_pass(kind: type[WindowDecoder], settings: Settings) -> dict[str, float]:
     """Return the expected tokens per pass of the decoder and of the known decoders in BESIDE.
 
-    The model is the one whose distributions differ little. A decoder that fills in gets one
-    that is filled in.
+    All these decoders draw pictures of the model whose distributions differ little. If `kind` fills
+    in, the decoders fill in a picture of another model instead.
     """
     name = "filled in, spread" if kind.infills else "even"
     model, plan = next((m, plan) for each, m, plan, _ in standard_toys() if each.name == name)

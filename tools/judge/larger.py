@@ -54,8 +54,8 @@ def sample_larger(
 ) -> None:
     """Sample the larger models until one differs; the results are added to `sampled`.
 
-    Each model is sampled with the default settings. The first model is also sampled with
-    settings whose values no enumerated case has.
+    Each model is sampled with the default settings. The first model is also sampled with settings
+    whose values no enumerated case has.
     """
     models = [n for n, standard in enumerate(SAMPLED) if standard.suits(kind)]
     more = [every.index(settings) for settings in cases.uncovered(every)]
@@ -119,7 +119,7 @@ def samples_of(sampled: Sequence[Drawn], every: Sequence[Settings]) -> Samples |
 
 
 def coverage_of(kind: type[Decoder], cases: Cases, sampled: Sequence[Drawn]) -> Coverage:
-    """Return which behaviours passes showed in enumerations, and which in sampled pictures."""
+    """Return the behaviours that were seen in enumerations, and those seen in sampled pictures."""
     passes = [case.found for case in cases.done]
     drawn = [each.found.coverage for each in sampled]
     run = frozenset().union(*(each.lines for each in sampled))

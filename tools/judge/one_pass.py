@@ -19,7 +19,7 @@ from tools.judge.symbolic import SymbolicNoise, settled
 
 
 class FixedNoise(Noise):
-    """Noise with given uniforms; all others are 0.5.
+    """Noise with some given uniform numbers; all other uniform numbers are 0.5.
 
     `rows` has, for each purpose, one row [count] for every position, or one row for all
     positions.
@@ -100,7 +100,7 @@ def first_tokens(decoder: WindowDecoder, p: Tensor, q: Tensor, x: int) -> tuple[
 def committed_distribution(decoder: WindowDecoder, p: Tensor, q: Tensor) -> Tensor:
     """Return the distribution [V] of the first token that one verification commits.
 
-    Its draft is drawn from q.
+    The draft of that verification is drawn from q.
     """
     drafts = [x for x in range(len(p)) if q[x] > 0]
     return torch.stack([float(q[x]) * first_tokens(decoder, p, q, x)[1] for x in drafts]).sum(0)

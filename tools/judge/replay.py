@@ -34,8 +34,8 @@ class Path:
     """A decode from its start, up to its end or to some pass.
 
     Attributes:
-        numbers: the intervals of the random numbers that decided.
-        ends: the frontiers after its passes.
+        numbers: the intervals of the random numbers that decided the path.
+        ends: the frontiers after the path's passes.
         tokens: the tokens of the plan's positions, if the path is whole.
     """
 
@@ -45,7 +45,7 @@ class Path:
 
 
 class Paths:
-    """A random sample of whole paths, each equally likely to be kept; the same in every run."""
+    """A random sample of all whole paths, equally likely to be kept; every run keeps the same."""
 
     def __init__(self) -> None:
         self.kept, self._seen = list[Path](), 0
@@ -83,7 +83,7 @@ class GivenNoise(Noise):
     def gumbel(self, start: int, count: int, codes: int) -> Tensor:
         """Return Gumbel noise.
 
-        That of two codes is made from the number that `SymbolicNoise.gumbel` uses.
+        Noise of two codes is made from the number that `SymbolicNoise.gumbel` uses.
         """
         if codes != 2:
             return super().gumbel(start, count, codes)

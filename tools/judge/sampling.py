@@ -1,10 +1,10 @@
 """Tests sampled pictures against vanilla AR's distribution; the test may stop at any time.
 
-The distribution p of a picture's token, given the tokens before it, is known exactly. The
-token's rank is the probability of all codes that come before it in some order, plus a random
-share of its own probability. For vanilla AR's pictures the ranks are independent uniform
-numbers, whatever the model. A statistic counts how many ranks of some tokens lie in each eighth
-of (0, 1). The tokens are chosen by their place, and by the tokens before them.
+The distribution p of a picture's token, given the tokens before it, is known exactly. The token's
+rank is the probability of all codes that come before it in some order, plus a random share of its
+own probability. For vanilla AR's pictures the ranks are independent uniform numbers, whatever the
+model. A statistic counts how many ranks of some tokens lie in each eighth of (0, 1). These tokens
+are chosen by their place, and by the tokens before them.
 
 Tokens are never chosen by their status: a lossless decoder may accept likelier tokens more
 often.
@@ -92,7 +92,8 @@ class SampledPictures:
     def add(self, tokens: np.ndarray, ranks: np.ndarray, by_number: np.ndarray) -> None:
         """Add a picture, given its tokens [N] that are not forced and their ranks [N].
 
-        `ranks` order the vocabulary by probability, `by_number` by the token's number.
+        Ranks depend on an order of the vocabulary: by probability in `ranks`, by the tokens'
+        numbers in `by_number`.
         """
         for name, chosen in _statistics(tokens, ranks, by_number):
             eighths = np.bincount((chosen * EIGHTHS).astype(int), minlength=EIGHTHS)
@@ -156,9 +157,9 @@ def ranks_of(
 def sample(decoder: Decoder, model: Toy, plan: Plan, most: int, tests: int = 1) -> SampledPictures:
     """Sample pictures until the test rejects, at most `most`.
 
-    The pictures have several prompts, and seeds that use all 63 bits. The mean e-value of
-    `tests` tests decides, and this is one of them. It rejects when its own e-value makes that
-    mean large enough, even if all others are 0.
+    The pictures have several prompts, and seeds that use all 63 bits. What decides is the mean
+    e-value of `tests` tests, of which this is one. This test rejects when its own e-value makes the
+    mean large enough, even if all other e-values are 0.
     """
     tally = SampledPictures()
     place = [plan.slots.index(slot) for slot in decoder.plan.slots]

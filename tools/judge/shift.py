@@ -1,4 +1,4 @@
-"""The expected shift that a decoder records, over all that it may decode."""
+"""The expected shift that a decoder records, over all sequences that it may decode."""
 
 from __future__ import annotations
 

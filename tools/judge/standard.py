@@ -27,9 +27,9 @@ class StandardToy:
         name: the model's name.
         words: what the model is, in words.
         make: a function that makes the model.
-        infilling: the cells of its picture that are filled in; None draws whole pictures.
-        choices: whether to enumerate the settings with other choices of knobs on it, with all
-            numbers at their defaults.
+        infilling: the cells of its picture that are filled in; None if whole pictures are drawn.
+        choices: whether the settings that are enumerated on the model vary only knobs that have
+            choices, and leave all numbers at their defaults.
     """
 
     name: str
@@ -69,8 +69,8 @@ def crafted(
 ) -> Toy:
     """Return a model of three tokens with the given distributions.
 
-    The first token has `first`. The others have `after_zero` after a token 0, and
-    `after_others` after any other token. A token of probability 0 needs no run of its own.
+    The first token has the distribution `first`. A later token has `after_zero` if the token before
+    it is 0, else `after_others`. A token of probability 0 needs no run of its own.
     """
     codes = len(first)
     model = Toy((1, 3), codes)
@@ -112,8 +112,9 @@ def warm() -> Toy:
 def of_nine() -> Toy:
     """Return a model of three tokens of nine codes, whose first and last tokens are certain.
 
-    Only the second token may be any of the nine. Its drafts follow another first token than the
-    one drawn, after which they are nearly certain.
+    Only the second token may be any of the nine. The drafts of that token were drawn after another
+    first token than the committed one; after any such first token, the second token is nearly
+    certain.
     """
     model = Toy((1, 3), 9)
     p = torch.eye(9)[0].repeat(10, 10, 1)

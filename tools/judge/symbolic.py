@@ -49,8 +49,8 @@ class SymbolicNoise(Noise):
     def gumbel(self, start: int, count: int, codes: int) -> Tensor:
         """Return the Gumbel noise of two codes, as one number u per position.
 
-        An argmax depends only on the difference G_1 - G_0. Its distribution function maps the
-        difference to u, which is uniform. log p_0 + G_0 is the larger score if u < p_0.
+        An argmax depends only on the difference G_1 - G_0. The distribution function of that
+        difference maps it to u, which is uniform. log p_0 + G_0 is the larger score if u < p_0.
         """
         if codes != 2:
             raise NotEnumerable("the Gumbel noise of more than two codes is not a single number")
@@ -320,7 +320,8 @@ def _sum(codes: Any, dim: int = 0, **kwargs: Any) -> Any:
 def _comparison(operation: Callable[[Any, Any], Any]) -> Rule:
     """Return the rule that compares numbers with thresholds, on either side.
 
-    A number equals a threshold with probability 0, so equality may count as either.
+    The probability that a number equals a threshold is 0, so it does not matter what equality
+    gives.
     """
 
     def rule(left: Any, right: Any) -> Any:
@@ -417,7 +418,7 @@ def _unbounded(values: Any, beyond: Any) -> Any:
 def _searchsorted(cumulative: Any, target: Any, **kwargs: Any) -> Any:
     """Search for targets [.., 1].
 
-    A number equals a sum with probability 0, so either side will do.
+    The probability that a target equals a cumulative sum is 0, so `right` does not matter.
     """
     if isinstance(target, Numbers):
         target = _times(target, 1.0)

@@ -236,7 +236,7 @@ class InfillToy(Toy):
         return InfillContext(plan)
 
     def logits_of(self, plan: Plan, path: Sequence[int], target: int) -> Tensor:
-        """Return the logits of a plan's position `target`, given the first positions' tokens."""
+        """Return the logits of a plan's position `target`; `path` has the plan's first tokens."""
         if target >= plan.length:
             return torch.zeros(self.vocab_size)
         assert plan.infilling is not None
@@ -277,7 +277,7 @@ class InfillToy(Toy):
         return torch.softmax(self.logits_of(plan, tokens, len(tokens)).double(), -1)
 
     def logits_at(self, codes: Sequence[int], cell: int) -> Tensor:
-        """Return the logits of a cell, given all cells' codes; MASKED stands for unknown ones."""
+        """Return the logits of a cell, given all cells' codes; MASKED is an unknown code."""
         index = 0
         for code in codes:
             index = index * (self.vocab_size + 1) + (self.vocab_size if code == MASKED else code)

@@ -1,8 +1,8 @@
 """Test vectors of speculative verification for other engines: docs/vectors.json.
 
-docs/vectors.md describes them. `python -m tools.judge.vectors docs` writes the file and its
-schema there. The expected values are those of SJD's verification in float64; the distributions
-cover every outcome of its random numbers. Shapes: H drafts, V codes.
+docs/vectors.md describes them. `python -m tools.judge.vectors docs` writes the file and its schema
+into the folder docs. The expected values are those of SJD's verification in float64; the
+distributions cover every outcome of its random numbers. Shapes: H drafts, V codes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The ways in which a decoder comes to a sequence: its passes, and the numbers that decided."""
+"""Ways in which a decoder comes to a sequence, with the passes and the numbers that decided."""
 
 from __future__ import annotations
 
