@@ -19,7 +19,7 @@ LISTED = "all are listed under Lanes and options, and in engine/reader/classes.t
 _NUMBER = re.compile(r"\s*(?:class\s*)?#?\s*(\d+)\s*", re.IGNORECASE)
 _SILENT = (Kind.GLUE, Kind.LINK, Kind.ABOVE, Kind.BELOW, Kind.RIGHT)  # say nothing by themselves
 _NEAR = 3  # most names to suggest if the prompt names no class
-_COMPARED = 8  # most words of such a prompt that are compared with names
+_COMPARED = 8  # most words of a prompt that are compared with names
 _ALIKE = 80  # least likeness of a suggested name, of 100
 
 

@@ -38,7 +38,7 @@ class Kind(Enum):
     DENIAL_BEHIND = auto()  # denies what precedes
     GLUE = auto()
     BACKDROP = auto()
-    ACTIVITY = auto()  # with a person: the thing that shows a person doing it
+    ACTIVITY = auto()  # beside a person, means the thing that shows a person doing it
     UNKNOWN = auto()
 
 

@@ -20,7 +20,7 @@ from engine.trace.streams import MAX_UNPACKED, PackingError, pack, unpack, unpac
 
 # The tables of a file, which stores rejections in two tables.
 STORED = DTYPES | {"rejections": HEAD, "listed": LISTED}
-_TOGETHER = "top"  # a field whose bytes are stored row by row: they often equal the row before's
+_TOGETHER = "top"  # a field stored row by row, because it often repeats the row before
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,14 +121,14 @@ def _scales(heads: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _codes(values: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """Return the codes (u2) that come nearest to these probabilities, at these scales."""
+    """Return the codes (u2) that come nearest to the probabilities `values`, at scales `scale`."""
     bits = (values.clip(0) + scale).view("<u4") - scale.view("<u4")
     codes: np.ndarray = (bits + (1 << _DROPPED - 1) >> _DROPPED).astype("<u2")
     return codes
 
 
 def _values(codes: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """Return the exact float32 values that these codes stand for, at these scales."""
+    """Return the exact float32 values that `codes` stand for, at scales `scale`."""
     bits = (codes.astype("<u4") << _DROPPED) + scale.view("<u4")
     values: np.ndarray = bits.view("<f4") - scale
     return values

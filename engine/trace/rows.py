@@ -71,16 +71,17 @@ DTYPES = {
     ),
     # GSD's group C, or LANTERN's neighbourhood A with the draft. `count` is its number of tokens,
     # and `neighbours` are those nearest to the draft. The ratio of the masses `p` and `q` is the
-    # acceptance probability. GSD's are the group's masses under p and q. LANTERN's are the mass of
-    # A with the draft under p, and that of the draft alone under q. Under typical acceptance
-    # (Relaxed SJD) the group is the draft alone: `p` is its probability, `q` the threshold.
+    # acceptance probability. In GSD they are the group's masses under p and q. In LANTERN `p` is
+    # the mass of A with the draft under p, and `q` that of the draft alone under q. Under typical
+    # acceptance (Relaxed SJD) the group is the draft alone: `p` is the draft's probability, `q` the
+    # threshold.
     "groups": np.dtype(
         [("count", "<u2"), ("p", "<f4"), ("q", "<f4"), ("neighbours", "<u2", (TOP - 1,))]
     ),
     # The candidates of SJD-PAC's or LANTERN's tree for a position, in the order tried. `p` is a
     # candidate's probability in what earlier rejections left of the target's distribution; in
-    # LANTERN it includes the neighbourhood's. `q` is its probability in the distribution that it
-    # was drawn from.
+    # LANTERN `p` includes the neighbourhood's probability. `q` is the candidate's probability in the
+    # distribution that the candidate was drawn from.
     "candidates": np.dtype(
         [
             ("token", "<u2"),

@@ -20,7 +20,7 @@ from tools.check.finding import Finding, Subject, good, left_out
 from tools.check.lanes import TOKENS, first_steps
 
 WIDTHS = (1, 16, 32, 64)  # rows of a window
-PASSES = 20  # whose median counts; fewer on a processor where they take more than SECONDS
+PASSES = 20  # timed, for a median; fewer on a processor where they take more than SECONDS
 SECONDS = 10.0
 COPIED = {"cuda": 2**31, "cpu": 2**28}  # bytes, many times a cache's size
 

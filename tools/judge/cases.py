@@ -50,7 +50,7 @@ class Case:
 
     @cached_property
     def difference(self) -> float:
-        """The largest difference between the decoder's and the model's probability of a sequence."""
+        """The largest difference of the decoder's and the model's probability of a sequence."""
         return distance(self.joint, self.expected)
 
     @property

@@ -21,7 +21,7 @@ from tools.judge.workers import JUDGED, Work
 
 PICTURES = 1000  # of each larger model with the defaults
 FEW = 250  # pictures for settings with a value that no enumerated case has
-LOOKED_AT = 40  # of these are drawn again to record the lines they run: that takes twice the time
+LOOKED_AT = 40  # pictures drawn again to record which lines run: that takes twice the time
 MOST_LOG10_E = 999.0  # stands for infinity, the value of an impossible picture
 
 

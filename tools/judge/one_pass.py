@@ -78,8 +78,8 @@ class TestedNoise(SymbolicNoise):
 def first_tokens(decoder: WindowDecoder, p: Tensor, q: Tensor, x: int) -> tuple[Tensor, Tensor]:
     """Return two distributions [V] at the first position, whose draft is x, over every outcome.
 
-    The first is of the tokens that replace a rejected draft; it sums to the probability of a
-    rejection. The second is of all committed tokens.
+    The first distribution is of the tokens that replace a rejected draft; it sums to the
+    probability of a rejection. The second distribution is of all committed tokens.
     """
     replaced, committed = torch.zeros(2, len(p), dtype=torch.float64)
 

@@ -172,8 +172,8 @@ class Toy(ImageModel):
 class FrontsContext(ToyContext):
     """Context of a plan with several fronts.
 
-    A row sees permanent tokens, roots, and the drafts that it follows, up to its own slot. Its
-    distribution depends on the last two tokens that it sees.
+    A row sees permanent tokens, roots, and the drafts that it follows, up to its own slot. The
+    row's distribution depends on the last two tokens that it sees.
 
     Attributes:
         there: the permanent tokens by their slots.

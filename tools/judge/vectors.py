@@ -315,7 +315,7 @@ MOCKED = "The bonus row is ours: their bonus is the id 100."
 
 
 def published_cases() -> list[Case]:
-    """Return the cases in other projects' tests that state probabilities, drafts and a result."""
+    """Return those cases of other projects' tests that state probabilities, drafts and a result."""
 
     def source(url: str, test: str, output: list[int] | None, *notes: str) -> Source:
         return Source(url=url, test=test, output=output, note=" ".join(notes))
