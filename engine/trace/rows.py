@@ -80,8 +80,8 @@ DTYPES = {
     ),
     # The candidates of SJD-PAC's or LANTERN's tree for a position, in the order tried. `p` is a
     # candidate's probability in what earlier rejections left of the target's distribution; in
-    # LANTERN `p` includes the neighbourhood's probability. `q` is the candidate's probability in the
-    # distribution that the candidate was drawn from.
+    # LANTERN `p` includes the neighbourhood's probability. `q` is the candidate's probability in
+    # the distribution that the candidate was drawn from.
     "candidates": np.dtype(
         [
             ("token", "<u2"),

@@ -50,7 +50,7 @@ class Case:
 
     @cached_property
     def difference(self) -> float:
-        """The largest difference of the decoder's and the model's probability of a sequence."""
+        """The largest difference, over sequences, between decoder's and model's probability."""
         return distance(self.joint, self.expected)
 
     @property
