@@ -1,7 +1,7 @@
 """The page and its settings.
 
-Each of these folders imports only the folders named before it: `workers`, `models`, `races`,
-`api`, `page`.
+The folders, in order, are `workers`, `models`, `races`, `api` and `page`. Each imports only from
+the folders before it in this list.
 """
 
 import os

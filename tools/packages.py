@@ -1,11 +1,12 @@
-"""Checks that pip installed the files that their makers uploaded, by the hashes in hashes.txt.
+"""Checks pip's report: every installed file must have a hash that hashes.txt lists.
 
     pip install --only-binary :all: --report installed.json ...
     python tools/packages.py installed.json
     python tools/packages.py --write
 
-The last command writes hashes.txt anew for the pins of constraints.txt. This file needs nothing
-but Python, since it runs before any installed package does.
+hashes.txt lists the hashes of the files that the packages' makers uploaded. The last command
+writes it anew for the pins of constraints.txt. This program needs only Python, since it runs
+before any installed package does.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ from urllib.request import Request, urlopen
 ROOT = Path(__file__).parent.parent
 HASHES, CONSTRAINTS = ROOT / "hashes.txt", ROOT / "constraints.txt"
 PIN = re.compile(r"^([\w.-]+)==([\w.]+)", re.M)
-# Where files are listed, as the index's API has them (PEP 503 and PEP 691).
+# The page of the package index that lists a package's files (PEP 503 and PEP 691).
 INDEX = "https://pypi.org/simple/{}/"
 JSON = {"Accept": "application/vnd.pypi.simple.v1+json"}
 TORCH_CPU = "https://download.pytorch.org/whl/cpu/torch/"
 TORCH_FILE = re.compile(r'href="[^"#]*/(torch-[^"#]+\.whl)#sha256=([0-9a-f]{64})"')
-# The tags of wheels for the Pythons that are supported, in the words of PEP 425.
+# The tags (PEP 425) of wheels for the supported versions of Python.
 PYTHONS = re.compile(r"-(py3|py2\.py3|cp31[1-4]|cp3\d+-abi3)(-|\.)")
-# NVIDIA's libraries, which torch's build with CUDA pins by itself.
+# NVIDIA's libraries: torch's build with CUDA itself pins their versions.
 UNCHECKED = re.compile(r"nvidia-|cuda-")
 TAMPERED = "Do not use this environment: a package of it may have been tampered with."
 Hashes = dict[tuple[str, str], set[str]]  # by name and version
@@ -46,7 +47,7 @@ def pins(constraints: str) -> list[tuple[str, str]]:
 
 
 def read(text: str) -> Hashes:
-    """Read hashes.txt: a line NAME==VERSION, and below it a line for each hash."""
+    """Read the `text` of hashes.txt: a line NAME==VERSION, then a line for each of its hashes."""
     hashes: Hashes = {}
     for block in re.split(r"\n(?=\S)", text.strip()):
         pin, *listed = block.split()
@@ -56,12 +57,12 @@ def read(text: str) -> Hashes:
 
 
 def faults(report: dict[str, Any], hashes: Hashes) -> list[str]:
-    """Return a sentence for each package of pip's report that `hashes` lacks or contradicts."""
+    """Return a sentence for each package in pip's `report` whose hash is not in `hashes`."""
     sentences = []
     for item in report["install"]:
         name, version = normal(item["metadata"]["name"]), item["metadata"]["version"]
         archive = item["download_info"].get("archive_info", {})
-        _, _, only = archive.get("hash", "").partition("=")  # what Debian 12's pip reports
+        _, _, only = archive.get("hash", "").partition("=")  # the only field in Debian 12's pip
         digest = archive.get("hashes", {}).get("sha256", only)
         known = hashes.get((name, version.partition("+")[0]))
         if known is None and not UNCHECKED.match(name):
@@ -73,9 +74,9 @@ def faults(report: dict[str, Any], hashes: Hashes) -> list[str]:
 
 
 def uploaded(files: Iterable[tuple[str, str]], version: str) -> set[str]:
-    """Return the hashes of a version's wheels for any supported Python.
+    """Return the hashes of the wheels of `version` that suit a supported Python.
 
-    `files` are pairs of a file's name and its hash.
+    `files` has the name and the hash of each file.
     """
     return {
         digest
@@ -87,14 +88,14 @@ def uploaded(files: Iterable[tuple[str, str]], version: str) -> set[str]:
 
 
 def fetch(name: str, version: str) -> set[str]:
-    """Return the hashes of a version's wheels, as the index lists them."""
+    """Return the hashes that PyPI lists for the wheels of package `name`, version `version`."""
     with urlopen(Request(INDEX.format(name), headers=JSON), timeout=60) as answer:
         files = json.load(answer)["files"]
     return uploaded(((file["filename"], file["hashes"]["sha256"]) for file in files), version)
 
 
 def fetch_torch_cpu(version: str) -> set[str]:
-    """Return the hashes of torch's builds without CUDA, which another index lists."""
+    """Return the hashes of torch's wheels without CUDA, which PyTorch's own index lists."""
     with urlopen(TORCH_CPU, timeout=60) as answer:
         page = answer.read().decode().replace("%2B", "+")
     return uploaded(TORCH_FILE.findall(page), version)

@@ -1,8 +1,8 @@
 """The race for programs: it takes plain values and returns the table of results (`api_result`).
 
-`gradio_client` calls it by `api_name="/race"`; an MCP client calls it as the tool `race`, which
-answers in JSON. Such a race has the same queue, checks and limits as the page's own. `fill_in`
-is a race that fills in a part of a picture. The page has it if one of its models can fill in.
+`gradio_client` calls the race by `api_name="/race"`; an MCP client calls it as the tool `race`,
+which answers in JSON. Such a race has the same queue, checks and limits as a race on the page. The
+call `fill_in` races to fill in a part of a picture. It exists if a model of the page can fill in.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def calls_at_once(pool: ModelPool) -> int:
 
 @dataclass(frozen=True)
 class Sampled:
-    """The sampling that a call asks for; None stands for the model's own value."""
+    """The sampling values of a call; None stands for the model's own value."""
 
     guidance: float | None
     guided_tokens: int | None
@@ -47,13 +47,13 @@ class Sampled:
 
 
 class Api:
-    """The calls for programs, over the page's `races`."""
+    """The calls for programs; they start races in the page's `races`."""
 
     def __init__(self, races: Races) -> None:
         self._races = races
 
     def calls(self) -> dict[str, Callable[..., Iterator[dict]]]:
-        """Return the calls by name, `fill_in` only if a model of the page can fill in."""
+        """Return the calls by name. `fill_in` is one of them if a model of the page can fill in."""
         calls = {"race": self.race}
         return calls | {"fill_in": self.fill_in} if self._races.pool.fillable() else calls
 
@@ -171,7 +171,7 @@ class Api:
             yield with_recording(result, live.recording, pictures, trace)
 
     def _sampling(self, model: Any, sampling: Sampled) -> dict[str, Any]:
-        """Return the sampling values by the form's field names: the call's, else the model's."""
+        """Return the call's sampling by the form's field names; the model's values replace None."""
         card = self._races.pool.find(model) or self._races.default
         fields = {each.name: field for field, each in SAMPLING_KNOBS.items()}
         sent = {name: value for name, value in vars(sampling).items() if value is not None}

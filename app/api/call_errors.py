@@ -1,4 +1,4 @@
-"""Messages about wrong calls. No message repeats a value that was sent."""
+"""Messages about wrong calls. No message repeats a value that the caller sent."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def complete(call: BlockFunction, values: list[Any]) -> list[Any]:
 
 
 def _fields(call: BlockFunction) -> list[tuple[str, bool, Any, Any]]:
-    """Return each value's name, whether it has a default, the default, and the type."""
+    """Return the name, whether there is a default, the default, and the type of each value."""
     return get_function_params(call.fn)  # type: ignore[arg-type]
 
 
@@ -82,7 +82,7 @@ class CallErrors:
         return {**of_call, RequestValidationError: _reject_body}
 
     async def _reject_call(self, request: Request, error: Exception) -> JSONResponse:
-        """Answer for an exception that Gradio raised in looking a call up or sorting its fields."""
+        """Answer a request for which Gradio raised: it found no such call, or wrong fields."""
         name = request.path_params.get("api_name")
         if name is None:
             raise error

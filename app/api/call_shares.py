@@ -1,7 +1,7 @@
 """The share of one address in gradio's queues of calls.
 
-Gradio has one limit for the calls of all addresses together, takes the calls in order, and
-keeps the answers of two thousand sessions until they are read, if ever.
+Gradio has one limit for the calls of all addresses together, and takes the calls in order. It
+keeps unread answers of up to two thousand sessions, even if nobody ever reads the answers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from starlette.requests import Request
 
 from app.api import visitor
 
-KEPT_FREE = 8  # one in so many places is kept for other addresses
+KEPT_FREE = 8  # one place in eight is kept for other addresses
 BUSY = "Too many calls from this address are waiting. Try again in a moment."
 UNREAD_SECONDS = 60.0  # after which answers that nobody reads are forgotten
 Pushed = tuple[bool, Any, Any]
@@ -25,9 +25,9 @@ Pushed = tuple[bool, Any, Any]
 class CallShares:
     """Shares gradio's `queue` of calls between addresses.
 
-    `push` replaces the queue's own `push`. Addresses take turns at a function, and no address
-    gets all places. When an address calls again, its answers that have been unread for
-    UNREAD_SECONDS are forgotten.
+    `push` replaces the queue's own `push`. Addresses take turns at each function, and no address
+    gets all places in the queue. When an address calls again, those of its answers that have been
+    unread for UNREAD_SECONDS are forgotten.
     """
 
     def __init__(self, queue: Queue) -> None:
@@ -77,7 +77,7 @@ class CallShares:
 
 
 def _take_turn(event: Event, waiting: list[Event]) -> None:
-    """Move the last waiting call to before the first call whose address is a round ahead.
+    """Move the new call forward, to before the first call of a later round.
 
     Each address then has one turn in every round.
     """

@@ -1,4 +1,4 @@
-"""Compression of what the page's server answers."""
+"""Compression of the answers of the page's server."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Compression(GZipMiddleware):
 
 
 def takes_gzip(accepted: str) -> bool:
-    """Return whether an Accept-Encoding field takes gzip (RFC 9110, 12.5.3)."""
+    """Return whether the Accept-Encoding field `accepted` allows gzip (RFC 9110, 12.5.3)."""
     codings = (part.partition(";") for part in accepted.lower().split(","))
     weights = {coding.strip(): re.sub(r"\s", "", weight) for coding, _, weight in codings}
     weight = weights.get("gzip", weights.get("x-gzip", weights.get("*")))

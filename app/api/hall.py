@@ -20,7 +20,7 @@ FULL_HALL = "The speaker has enough prompts to choose from. Try again in a momen
 
 
 def _one_line(text: str) -> str:
-    """Return a text on one line: each space and each invisible character becomes one space."""
+    """Return a text on one line, with one space for each run of white or invisible characters."""
     words = "".join(sign if sign.isprintable() else " " for sign in text).split()
     if not words:
         raise ValueError("there is nothing in it")
@@ -38,7 +38,7 @@ class Proposal(BaseModel):
 
 
 class Open(BaseModel):
-    """A stage's message that its hall is open, or closed."""
+    """A stage's message that opens or closes its hall."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
@@ -46,7 +46,7 @@ class Open(BaseModel):
 
 
 class Taken(BaseModel):
-    """A stage's message that the prompt of this number was picked and no longer waits."""
+    """A stage's message that the speaker picked prompt `number`, which no longer waits."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
@@ -55,7 +55,7 @@ class Taken(BaseModel):
 
 @dataclass
 class Hall:
-    """The waiting prompts: the number and the text of each, by the phone that proposed it."""
+    """The prompts that wait: for each phone, the number and the text of its prompt."""
 
     code: str
     prompts: dict[str, tuple[int, str]] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class Hall:
         return True
 
     def take(self, number: int) -> None:
-        """Remove the prompt of this number, if it still waits."""
+        """Remove prompt `number` if it still waits."""
         self.prompts = {phone: one for phone, one in self.prompts.items() if one[0] != number}
 
     def told(self) -> dict[str, Any]:

@@ -36,9 +36,9 @@ log = logging.getLogger(__name__)
 class McpServer:
     """An ASGI app that answers each request by itself, without sessions.
 
-    `calls` has the tools by name. A tool is a generator of results, whose last result counts.
-    The generator is closed when the client hangs up. At most `threads` tools run at a time. The
-    app can be served only once.
+    `calls` has the tools by name. A tool is a generator, and its last result is the answer. The
+    generator is closed when the client hangs up. At most `threads` tools run at a time. The app
+    can be served only once.
     """
 
     def __init__(self, calls: Mapping[str, Call], threads: int) -> None:

@@ -1,7 +1,7 @@
 """The routes of Gradio that stay open: those that the page, `gradio_client` and curl use.
 
-Gradio's other routes write what a visitor typed to the disk, record, edit code by prompts, or
-forward files from elsewhere. A route that a later Gradio adds is closed until it is named here.
+Gradio has other routes that write a visitor's text to the disk, record, let prompts edit code, or
+forward files from elsewhere. A route that a later Gradio adds stays closed until it is named here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The folder of the files that visitors upload and make."""
+"""The folder for files that visitors upload, and for files made for them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """PageBlocks: gr.Blocks whose server also has its own files, compression, limits and MCP.
 
-The server has them whether the page is launched or mounted into another app.
+The server has all four whether the page is launched or mounted into another app.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ class PageBlocks(gr.Blocks):
             raise gr.Error(WRONG_VALUE, print_exception=False) from None
 
     async def process_api(self, block_fn: Any, *args: Any, **options: Any) -> dict[str, Any]:
-        """Process a call without printing an exception's message, which may repeat typed text."""
+        """Process a call; if it raises, do not print the message, which may repeat typed text."""
         try:
             return await super().process_api(block_fn, *args, **options)
         except gr.Error as error:
@@ -149,7 +149,7 @@ class PageBlocks(gr.Blocks):
 
 
 def _end_stream(_: Request) -> Response:
-    """End the heartbeat of a page at once; a page still asks for it once gr.render has drawn."""
+    """End a page's heartbeat stream at once; pages still ask for one after gr.render has drawn."""
     return Response(media_type="text/event-stream")
 
 
@@ -157,8 +157,8 @@ def _end_stream(_: Request) -> Response:
 def _without_proxies() -> Iterator[None]:
     """Bypass HTTP proxies within a `with` block.
 
-    Gradio's launch asks its own server to start the queue, with a client that obeys HTTP_PROXY.
-    Later downloads use the proxies again.
+    To start the queue, Gradio's launch sends its own server a request, with a client that obeys
+    HTTP_PROXY. After the block, downloads use the proxies again.
     """
     before = os.environ.get("no_proxy")
     os.environ["no_proxy"] = "*"

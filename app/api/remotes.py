@@ -1,4 +1,4 @@
-"""Remotes: phones that turn a stage's chapters, next and back.
+"""Remotes: phones that turn a stage to its next or previous chapter.
 
 A stage asks for a code and shows it. A phone that opens the link with the code can turn the
 stage's chapters, and nothing else. A code ends with its stage. Codes are kept only in memory,
@@ -6,8 +6,8 @@ with the address that asked for the code and the names that phones made up.
 
 Each turn has a number and is sent until the stage confirms it. Only then is the phone's press
 answered with 200. If a proxy cuts a connection or answers in the server's place, the phone
-sends the press again, and the server sends the turn again. Both keep their old numbers, so that
-neither counts twice.
+sends the press again, and the server sends the turn again. The press and the turn keep their
+numbers, so neither counts twice.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Turn:
 
 @dataclass
 class Stage:
-    """A stage with a code. Only the stage has the secret `key`, by which it hears the turns."""
+    """A stage with a code. Only the stage knows the secret `key`, with which it asks for turns."""
 
     code: str
     key: str
@@ -240,7 +240,7 @@ class Remotes:
         self._wrong.setdefault((kind, address), []).append(self._clock())
 
     def _forget(self) -> None:
-        """Drop stages whose codes have ended, and wrong guesses of more than WRONG_SECONDS ago."""
+        """Drop stages whose codes have ended, and wrong codes sent over WRONG_SECONDS ago."""
         now = self._clock()
         self._stages = {
             code: stage

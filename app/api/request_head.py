@@ -14,8 +14,8 @@ HEAD_SECONDS = 30.0
 def with_deadline(protocol: Any) -> Any:
     """Return a subclass of one of uvicorn's HTTP protocols, with a deadline for a request's head.
 
-    A connection is closed if its head is not complete HEAD_SECONDS after the connection was
-    made, or after the head began.
+    A connection is closed if a request's head is still incomplete HEAD_SECONDS after the head
+    began or, for the first head, after the connection was made.
     """
 
     class TimedProtocol(protocol):

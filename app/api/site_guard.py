@@ -1,8 +1,8 @@
-"""ASGI middleware that answers this site's own pages and programs, and no other site's pages.
+"""ASGI middleware that rejects requests from other sites' pages, but not from programs.
 
-A page of another site can make a visitor's browser send requests to this server. Such a request
-may go from site to site; then it names the other site in Origin. Or the other site's name
-suddenly leads to this machine (DNS rebinding); then the request names that site in Host.
+A page of another site can make a visitor's browser send requests to this server. An ordinary
+request of this kind names the other site in Origin. If the other site makes its own name lead to
+this machine (DNS rebinding), the request names the other site in Host.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ OTHER_SITE = f"This page does not answer to another site's page.{NAMED}"
 def names_of(environment: Mapping[str, str] = os.environ) -> frozenset[str]:
     """Return the names under which the page is served, and the sites whose pages may call it.
 
-    They are the machine's own names, and the names that a proxy passes on: a Space's and those
-    of the setting `hosts`.
+    They are the machine's own names, the names in the setting `hosts`, which a proxy passes on,
+    and on a Space the names of the Space and of the hub.
     """
     names = [*LOOPBACK, socket.gethostname(), environment.get("GRADIO_SERVER_NAME", "")]
     if "SPACE_ID" in environment:  # with a domain of its own it has several

@@ -10,7 +10,7 @@ from starlette.requests import Request
 
 
 def session_of(client: gr.Request) -> str:
-    """Return the visitor's session, one for each open page; "" for a request without one."""
+    """Return the request's session, of which each open page has one; "" if it has none."""
     return client.session_hash or ""
 
 
@@ -22,7 +22,7 @@ def address(client: gr.Request | Request) -> str:
 
 @functools.lru_cache(4096)
 def network_of(host: str) -> str:
-    """Return an address; for IPv6, the address's network of 64 bits, which is one customer's."""
+    """Return `host`; for IPv6, its network of 64 bits, as one customer has a whole network."""
     try:
         number = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:

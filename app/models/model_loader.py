@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 
 class ModelLoader:
-    """Loads a model once, in a thread of its own. `note` is the progress, as the board shows it."""
+    """Loads a model once, in its own thread. `note` is the text that the board shows meanwhile."""
 
     def __init__(self, load: Callable[[], Any], note: str = "Loading the model…") -> None:
         self._load, self._lock = load, threading.Lock()
@@ -84,7 +84,7 @@ def free_memory() -> None:
 
 
 def load_public(name: str, report: Report) -> ImageModel:
-    """Load a public model from the hub or its cache, and warm it up. Raises ModelError."""
+    """Load a public model from the hub or the hub's cache; warm it up. Raises ModelError."""
     drafter = name in SETTINGS.drafters
     model = load(
         name,
@@ -111,12 +111,12 @@ def download_public(name: str, report: Report) -> ModelCard:
 
 
 def load_embedded() -> ImageModel:
-    """Load the model that comes with the repository, always on the CPU: it is small enough."""
+    """Load the model that comes with the repository, which is small enough to run on the CPU."""
     return warm_up(load("embedded"))
 
 
 def warm_up(model: ImageModel) -> ImageModel:
-    """Run a few steps of every lane, and decode pictures, on the thread that will race.
+    """Run a few steps of every decoder, and decode pictures, on the thread that races will use.
 
     A model's first steps and pictures take longer than later ones.
     """

@@ -1,7 +1,7 @@
 """ModelPool: the models on the page, whether each can race here, and the weights in memory.
 
 The page's own model always stays in main memory. Only one public model at a time is loaded and
-warm. When a race needs another public model, the first is freed before the other is loaded.
+warm. When a race needs another public model, the loaded model is freed first.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ log = logging.getLogger(__name__)
 
 
 class Device(Enum):
-    """Devices with a queue of their own."""
+    """The kinds of device, each of which has its own queue."""
 
     CPU = "cpu"
     GPU = "gpu"
@@ -113,7 +113,7 @@ class ModelPool:
         return list(self._models)
 
     def find(self, name: Any) -> ModelCard | None:
-        """Return the card of the model of this name, which a browser may have sent, or None."""
+        """Return the card of the model called `name`, or None. A browser may have sent `name`."""
         return next((card for card in self.cards if card.name == name), None)
 
     def card(self, name: str) -> ModelCard:
@@ -166,7 +166,7 @@ class ModelPool:
         return self.own, why
 
     def fillable(self) -> dict[str, list[int | str]]:
-        """Return, by model, a picture's rows and columns, number of codes and fillable part."""
+        """Return [rows, columns, codes, fillable part] for each model that can fill in, by name."""
         return {
             card.name: [*card.grid, card.codes, card.fills_in.value]
             for card in self.cards
@@ -174,9 +174,9 @@ class ModelPool:
         }
 
     def waiting(self, request: RaceRequest) -> Waiting:
-        """Return the waiting race of a request.
+        """Return the Waiting for a request, that is, its race before it begins.
 
-        The race's machine is known already if the race will run on this CPU. Raises
+        The Waiting names the race's machine only if the race will run on this CPU. Raises
         SettingError for a model that is not on the page.
         """
         on_cpu = self.device(request.model) is Device.CPU
@@ -188,15 +188,15 @@ class ModelPool:
         return zerogpu.run_race(request)
 
     def report_waiting(self, races: int) -> None:
-        """Take the number of waiting races, whenever this number changes, for metrics."""
+        """Note the number of waiting `races` for metrics; called whenever the number changes."""
 
     def is_slow(self, name: str) -> bool:
-        """Return whether a public model can race here, but on a CPU, which takes minutes."""
+        """Return whether a public model can race here only on a CPU, where a race takes minutes."""
         here = self.availability(name).available
         return here and name != self.own.name and self.device(name) is Device.CPU
 
     def lanes(self, name: str) -> tuple[str, ...]:
-        """Return the lanes that race on a model unless others are chosen."""
+        """Return the lanes that race on a model unless the visitor chooses other lanes."""
         return SLOW_LANES if self.is_slow(name) else DEFAULT
 
     def device(self, name: str) -> Device:
@@ -308,10 +308,10 @@ def check_availability(card: ModelCard, settings: AppSettings) -> Availability:
 
 
 def _needs_gpu(card: ModelCard) -> str:
-    """Return, in sentences, why a model cannot race on the CPU unless the settings say so; else "".
+    """Return, in sentences, why a model needs a GPU; "" if it may race on the CPU.
 
-    A model can if its weights are on this machine and this is not a Space, whose visitors share
-    two cores.
+    A model may race on the CPU if its weights are on this machine and this is not a Space, whose
+    visitors share two cores. The settings can allow any other model to race on the CPU.
     """
     from engine.models.supply.hub import at_hand
 
@@ -330,7 +330,7 @@ def _needs_gpu(card: ModelCard) -> str:
 
 
 def _slow(card: ModelCard, dtype: torch.dtype) -> Availability:
-    """Return a model's availability on the CPU, by the time that its lanes would take here."""
+    """Return a model's availability on this CPU, which depends on the time its lanes would take."""
     plain, other = (lane_seconds(card, dtype, Lane(SLOW_LANES[i])) for i in (0, -1))
     if plain > SLOW_SECONDS:
         return Availability("a picture takes hours on this machine's processor.", "too slow here")

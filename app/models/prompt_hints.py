@@ -66,17 +66,17 @@ def hint(prompt: str, prompts: Prompts) -> str:
 
 
 def typed_hint(prompt: Any, card: ModelCard | None) -> str:
-    """Return the hint for a form's prompt while somebody types; "" while the prompt cannot race."""
+    """Return the hint for a prompt while it is typed; "" if it cannot race as it stands."""
     if not isinstance(prompt, str) or not prompt.strip() or len(prompt) > MAX_PROMPT:
         return ""
     return hint(prompt, card.prompts) if card else ""
 
 
 def word_groups(vocabulary: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the names that a prompt can have, under headings.
+    """Return the names that a prompt can use, grouped under headings.
 
-    Each entry has the name, the emoji if the name is a thing's, and one text to search, with
-    the names in all languages.
+    Each entry has a name, the emoji if it is a thing's name, and one text to search: the name in
+    all languages.
     """
     names = reader_of(WEIGHTS).names
     emoji, called = {name: text for text, (_, name) in names.emoji.items()}, names.called()
@@ -101,7 +101,7 @@ def class_groups() -> list[dict[str, Any]]:
 
 
 def surprise(prompts: Prompts, random: Random) -> str:
-    """Return a random prompt, made of names that a model of such prompts knows."""
+    """Return a random prompt, made of names that a model for this kind of `prompts` knows."""
     if prompts is Prompts.CLASSES:
         return random.choice(class_names()).name
     return _scene(vocabulary(Prompts.SCENES), random)

@@ -27,9 +27,9 @@ def script_file() -> PageFile:
 
 
 def race_files(races: Races) -> dict[str, PageFile]:
-    """Return, by name, the files of the recorded races that every page needs.
+    """Return files of recorded races by name: the races that every page needs.
 
-    They are the race with which the page opens, and the races of the tour.
+    These are the race with which the page opens, and the races of the tour.
     """
     recorded = races.recorded
     names = dict.fromkeys(filter(None, (recorded.first, *recorded.tours.values())))

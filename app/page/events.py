@@ -54,14 +54,14 @@ class Events:
         return self._races.open_file(path, session_of(client), address(client))
 
     def use(self, event: gr.EventData, client: gr.Request) -> list[Any]:
-        """Return the form with the settings of the race on the board."""
+        """Return updates that give the form the settings of the race on the board."""
         values = self._settings(event, client)
         if values.get("infilling"):  # the browser hears of a value only if it is another
             values["infilling"] |= {"use": next(self._uses)}
         return self._form.updates(values)
 
     def fill(self, event: gr.EventData, client: gr.Request) -> list[Any]:
-        """Return the form with the settings of the race whose picture is to be filled in.
+        """Return updates that give the form the settings of the race whose picture to fill in.
 
         The browser sets the seed, the lanes and the picture to fill in.
         """

@@ -97,15 +97,15 @@ class Instant:
 
 
 def slug(prompt: str) -> str:
-    """Return a prompt as part of a file's name, safe on any system, like static/panels/save.js."""
+    """Return a prompt as part of a safe file name; static/panels/save.js has the same rule."""
     return re.sub(r"[^a-z0-9]+", "-", prompt.lower())[:60].strip("-") or "race"
 
 
 def file_name(recording: RecordedRace, kind: str, instant: Any) -> str:
     """Return a file's name, from the prompt, the seed and what the file shows.
 
-    The name of a film has its layer and clock; the name of a picture also has the time on the
-    clock. Raises SettingError.
+    A film's file name has the film's layer and clock; a picture's file name also has the time on
+    the clock. Raises SettingError.
     """
     header, shown = recording.trace.header, ""
     if kind == "CSV of the steps":
@@ -125,11 +125,11 @@ def make_file(
     progress: Callable[[float], None],
     allowance: Allowance = UNLIMITED,
 ) -> bytes:
-    """Make the file's content, from values as a browser sent them.
+    """Return the content of a file of this `kind`; `kind`, `speed` and `instant` are unchecked.
 
-    A film is made frame by frame. Between two frames lanes go on, and `progress` is called with
-    the fraction that is done. The film's seconds are taken from the visitor's allowance. Raises
-    SettingError, also if a film takes too long.
+    A film is made frame by frame. Between two frames, lanes may step, and `progress` is called
+    with the fraction that is done. The seconds that the film takes are subtracted from the
+    visitor's `allowance`. Raises SettingError, also if a film takes too long.
     """
     with BETWEEN_STEPS.work() as work:
         if not isinstance(kind, str) or kind not in KINDS:

@@ -170,9 +170,9 @@ def _masthead() -> None:
 
 
 def _prompts_and_bet(races: Races, prompt: gr.Textbox) -> tuple[gr.Dataset, gr.Button]:
-    """Lay out prompts to race at a click, and a bet on a lane.
+    """Lay out suggested prompts, which race at a click, and a bet on a lane.
 
-    Returns the prompts to try, and the button that draws a random prompt.
+    Returns the suggested prompts, and the button that draws a random prompt.
     """
     with gr.Row(elem_id="ready"):
         tried = gr.Examples(
@@ -197,7 +197,7 @@ def _samples(card: ModelCard) -> list[list[str]]:
 
 
 def _words(pool: ModelPool, model: gr.Dropdown, tried: gr.Dataset, classes: PageFile) -> None:
-    """Lay out the words that the chosen model knows, and keep the prompts to try up to date."""
+    """Lay out the words that the chosen model knows, and update the list of suggested prompts."""
     card = pool.opening[0]
     shown = {kind: card.prompts is kind for kind in Prompts}
     with gr.Accordion(
@@ -249,8 +249,8 @@ def _settings(
 ) -> Fields:
     """Lay out the rest of the form.
 
-    `tried` shows the prompts to try with the chosen model; `classes` is the list of ImageNet's
-    classes.
+    `tried` shows the prompts that are suggested for the chosen model; `classes` is the file of
+    ImageNet's classes.
     """
     values = request_values(races.default)
     lanes = lane_list(values["lanes"])
@@ -271,7 +271,7 @@ def _settings(
     form = Fields({**first, **sampling, "model": model, "infilling": infilling})
 
     def update(name: Any, texts: Any) -> list[Any]:
-        """Return form updates: the model's sampling, and its lanes unless others were chosen."""
+        """Return updates of sampling and lanes for a model; lanes that a visitor chose stay."""
         pool = races.pool
         if (card := pool.find(name)) is None:
             return form.updates({})

@@ -53,7 +53,7 @@ class Links:
         self._races, self._form = races, form
 
     def copy(self, *values: Any) -> tuple[str, Any, str]:
-        """Return a link's query, an update that shows the link's field, and an empty notice.
+        """Return the link's query, an update that shows the link's field, and an empty notice.
 
         Raises gr.Error.
         """

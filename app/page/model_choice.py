@@ -48,8 +48,8 @@ def model_choice(pool: ModelPool, default: str) -> gr.Dropdown:
 def describe(pool: ModelPool, name: Any) -> str:
     """Return a model's card as HTML.
 
-    The card says why the model is off, its size, its licence, whether its true weights were
-    raced, and the source of its sampling.
+    The card gives the model's size and licence, the reason if it cannot race here, whether its
+    real weights have raced, and the source of its sampling values.
     """
     card = pool.find(name)
     if card is None:
@@ -89,7 +89,7 @@ def describe(pool: ModelPool, name: Any) -> str:
 
 
 def _at_hand(card: ModelCard) -> bool:
-    """Return whether a model's files are on this machine; the model's first race says why not."""
+    """Return whether a model's files are on this machine; if not, its first race says why."""
     try:
         return all(map(at_hand, card.repos))
     except ModelError:

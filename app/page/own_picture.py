@@ -60,10 +60,10 @@ def _read(pool: ModelPool, path: Any, model: Any) -> dict[str, Any]:
 
 
 def _fitted(path: Any, size: tuple[int, int]) -> Image.Image:
-    """Return the middle of a file's picture, scaled to this width and height.
+    """Return the middle of a file's picture, scaled to the width and height `size`.
 
-    Transparent parts become white. The picture is made smaller before anything else, by a
-    JPEG's own decoder if possible.
+    Transparent parts become white. The picture is first made smaller; for a JPEG file, its
+    decoder does this if possible.
     """
     side = max(size)
     try:

@@ -1,4 +1,4 @@
-"""The race on the board from several seeds, as a table."""
+"""The section that repeats the board's race from several seeds and shows a table of results."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def seeds_number(elem_id: str) -> gr.Number:
 
 
 def time_words(trace: Trace, seeds: Any, allowance: str) -> str:
-    """Return, as HTML, how long races like this one take from `seeds` seeds.
+    """Return, as HTML, how long it takes to repeat this race from `seeds` seeds.
 
     Returns "" if `seeds` is not a valid number. `allowance` is the sentence that says how much
     time the visitor has left.
@@ -129,7 +129,7 @@ def race_seeds(
 def seeds_table(traces: Sequence[Trace], own: Sampling) -> str:
     """Return the results of a race from several seeds as HTML; "" before a race has finished.
 
-    The HTML also has the terminal command for the same races. `own` is the model's sampling.
+    The HTML also has the terminal command for the same races. `own` is the model's own sampling.
     """
     if not traces:
         return ""

@@ -1,4 +1,4 @@
-"""A race from several seeds, one race after another, because one seed can mislead."""
+"""A series: the same race from several seeds, one after another, as one seed can mislead."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from engine.race.request import format_lane
 from engine.settings import Sampling, SettingError
 from engine.trace import LaneState, Trace
 
-FEWEST_SEEDS, MOST_SEEDS = 2, 30  # a single seed has no interval
-LOOK_SECONDS = 1.0  # between two looks at a race, where gradio can end this one
+FEWEST_SEEDS, MOST_SEEDS = 2, 30  # one seed gives no confidence interval
+LOOK_SECONDS = 1.0  # between two looks at a race; at each, gradio can end the series
 NOTE = "<p role='status'>{}</p>"
 
 
@@ -27,9 +27,9 @@ def race_series(
 ) -> Iterator[tuple[Any, str | None, list[Trace]]]:
     """Race a request from `seeds` seeds, the first of which is the request's own.
 
-    The series ends if the visitor presses Stop, also between two races, or has no allowance
-    left. Yields the board's value, the message about the series (None to keep the last one),
-    and the traces of the races that have finished. Raises gr.Error.
+    The series ends if the visitor presses Stop, even between two races, or has no allowance
+    left. Yields three values: the board's value, the message about the series (None to keep
+    the last message), and the traces of the finished races. Raises gr.Error.
     """
     session, traces, stopped = session_of(client), list[Trace](), threading.Event()
     allowance = races.allowances.of(address(client))
@@ -71,10 +71,9 @@ def race_series(
 
 
 def bench_command(traces: Sequence[Trace], own: Sampling) -> str:
-    """Return the terminal command that repeats the races of a series.
+    """Return the terminal command that repeats a series, whose races have these `traces`.
 
-    `own` is the model's sampling. The command is "" if the bench has no options for these
-    races.
+    `own` is the model's own sampling. Returns "" if `bench` has no options for such races.
     """
     header = traces[0].header
     guided = header.sampling.guided_tokens

@@ -1,4 +1,4 @@
-"""A sweep of one knob of a lane, from several seeds, as figures."""
+"""The section that races one lane with several values of a knob, and shows figures."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def sweep_section(races: Races, shown: gr.State, board: gr.HTML, on_board: gr.Te
 
 
 def sweepable(trace: Trace) -> list[tuple[str, str]]:
-    """Return the lanes of a race that have a knob to sweep, each as its name and its text."""
+    """Return (name, text) of each lane that has a knob to sweep; `parse_lane` reads the text."""
     choices = []
     for name, lane in zip(lane_names(trace.header.lanes), trace.header.lanes, strict=True):
         try:
@@ -105,7 +105,7 @@ def read_sweep(lane: Any, knob: Any, values: Any) -> Sweep:
 def race_sweep(
     races: Races, race_id: Any, chosen: tuple[Any, ...], client: gr.Request
 ) -> Iterator[tuple[Any, Any, list[Figure] | None]]:
-    """Race a sweep with the prompt and the sampling of a race.
+    """Race a sweep with the prompt and the sampling of race `race_id`.
 
     `chosen` has the lane, the knob, the knob's values and the number of seeds. Yields the
     values of the board and of the table, and the figures (None to keep the last ones). Raises

@@ -44,7 +44,7 @@ SLIDERS = {f"{rule}.{knob}": rule for rule, names in RULES.items() for knob in n
 
 
 def lane_choices(trace: Trace) -> list[tuple[str, int]]:
-    """Return (title, index) of the lanes whose trace has a first rejection."""
+    """Return (title, index) of each lane in which some draft was rejected."""
     return [
         (runner.name, runner.index) for runner in runners(trace) if len(runner.table.rejections)
     ]
@@ -53,8 +53,9 @@ def lane_choices(trace: Trace) -> list[tuple[str, int]]:
 def opening(trace: Trace) -> tuple[int | None, str]:
     """Return the lane and the rule on which the section opens.
 
-    They are the first pair in which a rule other than the lane's own, with default knobs, would
-    have accepted a rejected draft. If there is no such pair, they are the first pair.
+    The section opens on the first pair whose rule, with default knobs, would have accepted a draft
+    that the lane rejected. The rule is never the lane's own. If there is no such pair, the section
+    opens on the first pair of all.
     """
     rejecting = [runner for runner in runners(trace) if len(runner.table.rejections)]
     others = [
@@ -70,7 +71,7 @@ def opening(trace: Trace) -> tuple[int | None, str]:
 
 
 def answer(trace: Trace, lane: Any, rule: Any, knobs: Mapping[str, Any]) -> str:
-    """Return a sentence on how many of a lane's first rejected drafts `rule` would have accepted.
+    """Return sentences: how many of the drafts that a lane rejected first `rule` would accept.
 
     `knobs` has the sliders' values, by field. Raises SettingError.
     """
@@ -135,7 +136,7 @@ def _settings(trace: Trace, lane: Any, rule: Any, knobs: Mapping[str, Any]) -> S
 
 
 def _value(trace: Trace, settings: Settings, knob: str) -> float:
-    """Return a knob's value as it is applied: LANTERN's k = 0 means the paper's share of codes."""
+    """Return the value that a knob stands for: LANTERN's k = 0 means the paper's share of codes."""
     if isinstance(settings, LanternSettings) and knob == "k":
         return settings.neighbours(trace.header.vocab_size)
     return float(getattr(settings, knob))

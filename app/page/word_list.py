@@ -38,7 +38,7 @@ def word_list(vocabulary: Mapping[str, Any]) -> gr.HTML:
 
 
 def class_list(file: PageFile) -> gr.HTML:
-    """Lay out the list of classes; `file` is that of `class_file`."""
+    """Lay out the list of classes; `class_file` makes the `file` from which it is read."""
     return _list(CLASSES, file=file.path)
 
 

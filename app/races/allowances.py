@@ -12,16 +12,16 @@ from app.workers.race_stream import duration_words
 from engine.settings import SettingError
 
 QUARTER = 900.0  # seconds
-MAX_ADDRESSES = 1000  # whose spending is remembered; all others count as new
+MAX_ADDRESSES = 1000  # the addresses whose spending is remembered; others count as new
 
 
 class Allowance:
-    """The seconds that one visitor has in any quarter of an hour; infinite without a limit."""
+    """The seconds that one visitor may spend in any quarter of an hour, or no limit."""
 
     def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._seconds, self._clock = seconds, clock
         self._lock = threading.Lock()
-        self._spent = deque[tuple[float, float]]()  # when, and how many seconds
+        self._spent = deque[tuple[float, float]]()  # the time and the seconds of each spending
 
     @property
     def left(self) -> float:
@@ -34,7 +34,7 @@ class Allowance:
 
     @property
     def note(self) -> str:
-        """The sentence that says how many seconds are left; "" without a limit."""
+        """The sentence that says how many seconds are left; "" if there is no limit."""
         if math.isinf(budget := self.left):
             return ""
         return (
@@ -63,12 +63,12 @@ UNLIMITED = Allowance(math.inf)
 
 
 def is_here(address: str) -> bool:
-    """Return whether an address is this machine's own, or hidden by a local socket."""
+    """Return whether an address is this machine's own, or unknown behind a local socket."""
     return address in ("", "::/64") or address.startswith("127.")
 
 
 class Allowances:
-    """The allowance of each address. A visitor on this machine itself has no limit."""
+    """An allowance for each address; visitors on this machine itself have no limit."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
