@@ -1,6 +1,6 @@
 """The page, with its races on a Ray cluster.
 
-It uses a running cluster, or starts one on this machine that ends with this program.
+The page uses a running cluster, or a new cluster on this machine that ends with this program.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def _say_what_is_missing(options: Options) -> None:
 
 
 def _watch(name: str, where: str) -> None:
-    """Print when the application serves the page, and why it does not yet. Never returns.
+    """Print why the application does not serve the page yet, and when it does. Never returns.
 
     Raises SystemExit if the application cannot start, or once it is gone.
     """
@@ -214,7 +214,7 @@ def _watch(name: str, where: str) -> None:
 
 
 def _plain(message: str) -> str:
-    """Return what Ray's message means here, or the message itself if SLOW does not have it."""
+    """Return what Ray's `message` means here, as SLOW has it; otherwise return `message`."""
     return next((words for part, words in SLOW.items() if part in message), message)
 
 

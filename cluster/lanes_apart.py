@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 def race_apart(
     request: RaceRequest, waiting: Snapshot, start: Callable[[RaceRequest], Stream]
 ) -> WorkerEvents:
-    """Yield the race's events, merged from the streams of its lanes' races.
+    """Yield the events of the whole race, merged from the streams of races of one lane each.
 
     A WorkerFailure of one lane ends all lanes. If the caller closes the stream, all lanes are
     cancelled.
@@ -70,7 +70,7 @@ def race_apart(
 
 
 def _record(texts: Sequence[str]) -> tuple[Snapshot, Recording] | None:
-    """Return the whole race's last board and its recording, from its lanes' recordings.
+    """Return the whole race's last board and recording, made from its lanes' recordings `texts`.
 
     Returns None if the race cannot be kept: a lane's recording is missing, memory is short, or
     the race is too long for a file.
@@ -86,7 +86,7 @@ def _record(texts: Sequence[str]) -> tuple[Snapshot, Recording] | None:
 
 
 def _begun(board: Snapshot, lane: int, own: Snapshot, note: str) -> Snapshot:
-    """Return the race's board once a lane's racer has begun the lane, or waits for the model.
+    """Return the race's `board` with the lane `lane` as on `own`, its first board from its racer.
 
     Places are known only on the race's last board.
     """

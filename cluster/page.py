@@ -58,8 +58,8 @@ log = logging.getLogger(__name__)
 class ClusterPool(ModelPool):
     """The racers' models, which are the same on every racer. The pool runs races on the racers.
 
-    At most `racers` races run at a time. With `apart` only one race runs at a time; if there
-    are enough racers, each of its lanes runs on its own racer.
+    At most `racers` races run at a time. With `apart` only one race runs at a time, and each of
+    its lanes runs on its own racer if there are enough racers.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """Racer: one replica of the cluster, with one device and one warm model.
 
-A racer runs one race at a time, so that no race pays for another race's forward passes. It
-receives and sends the same as ZeroGPU's worker: it receives a plain request, and sends
-snapshots, then a Recording or a WorkerFailure.
+A racer runs one race at a time, so that no race pays for another race's forward passes. Like
+ZeroGPU's worker, a racer receives a plain request, and sends snapshots and updates, then a
+Recording or a WorkerFailure.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Racer:
         )
 
     def check_health(self) -> None:
-        """Raise if the device was lost. Ray calls this, and replaces a replica that raises."""
+        """Raise if the device was lost. Ray calls this, and replaces a replica that has raised."""
         if self._lost:
             raise RuntimeError("the device was lost")
 
@@ -83,7 +83,7 @@ class Racer:
             await asyncio.shield(loop.run_in_executor(thread, events.close))
 
     def _thread(self, name: str) -> ThreadPoolExecutor:
-        """Return the thread in which the model was warmed up; its races are closed there too."""
+        """Return the thread that warmed the model up, in which the model's races are closed too."""
         own = name == self._pool.own.name
         return device_thread(torch.device("cpu") if own else self._device)
 

@@ -1,1 +1,1 @@
-"""A race's life: how it is asked for, waits in the queue, runs, is watched and is kept."""
+"""A race's life: a visitor asks for it; it waits in the queue, runs, is watched and is kept."""

@@ -26,7 +26,7 @@ class EventStream:
         self._gzip = zlib.compressobj(9, wbits=GZIP, strategy=zlib.Z_FILTERED)
 
     def add(self, event: str, number: int, data: BaseModel) -> None:
-        """Add an event, with a number by which a reader knows which events it has had."""
+        """Add an event; by its `number`, a reader knows which events it has already read."""
         text = f"event: {event}\nid: {number}\ndata: {data.model_dump_json(exclude_unset=True)}\n\n"
         chunk = self._gzip.compress(text.encode()) + self._gzip.flush(zlib.Z_SYNC_FLUSH)
         self.chunks.append(chunk)

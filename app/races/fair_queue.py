@@ -31,7 +31,7 @@ class Ticket:
     """One race in the queue.
 
     `cancelled` is empty until the race loses its place, and then the reason, for the user. A
-    race that has the device then ends by itself.
+    race that is running on the device then ends by itself.
     """
 
     visitor: Hashable
@@ -48,8 +48,8 @@ class Ticket:
 class Wait:
     """A race's wait in the queue.
 
-    `ahead` races come first and take about `seconds`. `seconds` is None until some race on the
-    device has ended.
+    `ahead` races run before this race and take about `seconds`, which is None until some race
+    on the device has ended.
     """
 
     ahead: int

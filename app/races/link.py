@@ -1,10 +1,10 @@
 """A link to a race: the race's fields in the query of the page's address.
 
-The query has a knob only if the knob differs from its default:
+The query names a knob only if the knob's value is not the default:
 `?prompt=red+apple&seed=7&model=embedded&lanes=ar,gsd:G=50;d=0.3,gsd`. A field `gsd.G=4`, as in
 older links, applies to every lane of that decoder that does not set the knob itself. `known` is
-the picture to fill in, two bytes a token in base64url, with FFFF for each token to be filled
-in. `order` is the order of the tokens to be filled in.
+the picture to fill in, in base64url: two bytes for each token, which are FFFF if the token is to
+be filled in. `order` is the order in which tokens are filled in.
 
 `race=<id>` names a race that was asked for here. The link shows that race while it is kept;
 after that, only its fields are in the form. `recorded=<name>` names one of the recorded races
@@ -95,9 +95,9 @@ def write_link(request: RaceRequest, sampling: Sampling, *, go: bool = False) ->
 def read_link(
     query: Sequence[tuple[str, str]], models: Mapping[str, Sampling], default: RaceRequest
 ) -> RaceRequest | None:
-    """Return the request of a query's fields, or None if no field is about a race.
+    """Return the request that a query's fields describe, or None if no field is about a race.
 
-    Missing fields are as in `default`, except that missing sampling values are the model's own.
+    A missing field has its value in `default`; a missing sampling value is the model's own.
     `models` has each model's sampling by the model's name.
     """
     if len(query) > MAX_FIELDS:
@@ -152,9 +152,8 @@ def starts_at_once(query: Sequence[tuple[str, str]]) -> bool:
 def _is_ours(name: str) -> bool:
     """Return whether a field is about the race.
 
-    Raises SettingError for a field that no longer exists. Also raises it for a field that was
-    probably meant as one of ours: it belongs to a group of knobs, or its name is nearly one of
-    ours.
+    Raises SettingError for a field that no longer exists, and for a field that was probably meant
+    as a race's field: its name begins like a knob's, or nearly equals the name of a race's field.
     """
     if name in FIELDS or name in KNOBS:
         return True

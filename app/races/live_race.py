@@ -137,9 +137,9 @@ class LiveRace:
             self._events.close()
 
     def watch(self) -> Boards:
-        """Yield the newest board to a program in this process, until the race has ended.
+        """Yield the newest board, or None if nothing is new, until the race has ended.
 
-        None is yielded if nothing is new. Raises gr.Error.
+        This is for programs' calls in this process. Raises gr.Error if the race failed.
         """
         with self._watching(_Watcher(self._turn.notify_all)) as watcher:
             while True:
@@ -218,7 +218,7 @@ class LiveRace:
                 self._turn.notify_all()
 
     def _take(self, watcher: _Watcher) -> list[bytes]:
-        """Return the chunks that a watcher has not had yet; note that it has had all before."""
+        """Return the watcher's next chunks; note that it has received all chunks before these."""
         watcher.ack = watcher.offset
         self._turn.notify_all()
         new = self._events.chunks[watcher.offset :]
@@ -242,7 +242,7 @@ class LiveRace:
 
 
 def _stopped_update(board: Snapshot, note: str) -> Update:
-    """Return the last update of a race that ended without one: every lane stops where it was."""
+    """Return a last update for a race that had none: every lane stops where it was."""
     going = (LaneState.WAITING, LaneState.RACING)
     lanes = tuple(
         LaneUpdate(

@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 
 
 class RaceRunner:
-    """Runs each race in a thread of its own; races on one device wait for each other in `queue`."""
+    """Runs each race in its own thread. In `queue`, races wait until their device is free."""
 
     def __init__(self, pool: ModelPool, queue: FairQueue, table: RaceTable) -> None:
         self._pool, self._queue, self._table = pool, queue, table
@@ -100,7 +100,7 @@ class RaceRunner:
         return ticket.racing
 
     def _wait_for_model(self, live: LiveRace) -> Any:
-        """Wait for the model; return None if the race is to end before the model is loaded.
+        """Return the model once it is loaded; None if the race is to end before that.
 
         Raises gr.Error.
         """

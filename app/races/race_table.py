@@ -31,7 +31,7 @@ def new_id() -> str:
 
 @dataclass(frozen=True, eq=False)
 class StoredRace:
-    """A race that is over, or from a file. Races compare by identity, because traces are long."""
+    """A race that is over or was read from a file. Two such races are equal only if identical."""
 
     id: str
     recording: RecordedRace
@@ -52,7 +52,7 @@ class StoredRace:
         return figures(self.recording.trace)
 
     def replay(self) -> Snapshot:
-        """Return the whole race as one snapshot, as at its end."""
+        """Return the whole race as one snapshot of the board at the race's end."""
         machine, recorded = self.recording.trace.header.machine, not self.raced_here
         own = {"id": self.id, "link": self.link, "recorded": recorded}
         own["elsewhere"] = recorded and not is_of_this_machine(machine)
@@ -126,7 +126,7 @@ class RaceTable:
             return entry.race
 
     def stop(self, race_id: str, visitor: str) -> None:
-        """Stop a race that the visitor began here or, if it is over, the rest of its series."""
+        """Stop a race that the visitor began here; if it is over, stop the rest of its series."""
         with self._lock:
             entry = self._entries.get(race_id)
             if entry is not None and entry.visitor == visitor and entry.stopped is not None:
@@ -158,9 +158,9 @@ class RaceTable:
         self._drop_stored(lambda entry: entry.visitor in away)
 
     def _bound(self, newest: _Entry, most: int, same: Callable[[_Entry], bool]) -> None:
-        """Drop the oldest races for which `same` is true, until they have at most `most` bytes.
+        """Drop the oldest races for which `same` is true, until the rest have at most `most` bytes.
 
-        The newest race is dropped too if it alone is larger.
+        The race `newest` is dropped too if it alone has more bytes.
         """
         room = most - newest.bytes
         for entry in reversed([*filter(same, self._entries.values())]):
@@ -173,7 +173,7 @@ class RaceTable:
             self._entries.pop(newest.race.id, None)
 
     def _visitors_away(self) -> set[str]:
-        """Return the visitors whose races make room for others."""
+        """Return the visitors whose races are dropped to make room for other visitors' races."""
         here: dict[str, str] = {}  # the addresses of visitors, who was here last first
         for entry in reversed(self._entries.values()):
             here.setdefault(entry.visitor, entry.address)

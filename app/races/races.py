@@ -84,7 +84,7 @@ class Races:
         return self.pool.waiting(self.default).board().model_copy(update={"prompt": ""})
 
     def read(self, values: Mapping[str, Any]) -> RaceRequest:
-        """Return the request of plain values, as `read_request` takes them.
+        """Return the request that plain values describe; `read_request` reads them.
 
         Raises gr.Error if the request cannot be run here.
         """
@@ -140,17 +140,17 @@ class Races:
     def find(
         self, race_id: Any, session: str | None = None, key: Any = ""
     ) -> LiveRace | StoredRace | None:
-        """Return a recorded race by its name, or a kept race by its id, or None.
+        """Return the recorded race of this name or the kept race of this id, or None.
 
-        If a visitor comes back to a race, `session` is the page's, and `key` is the race's key
-        if the page has it.
+        If a visitor comes back to a race, `session` is the session of the visitor's page, and
+        `key` is the race's key if the page has the key.
         """
         if race_id in self.recorded:
             return self.recorded.race(race_id)
         return self._table.get(race_id, session, key)
 
     def kept(self, race_id: Any, session: str) -> StoredRace:
-        """Return a race that is over. Raises gr.Error if the race is not kept, or not over."""
+        """Return the race of this id. Raises gr.Error if the race is not kept, or not over."""
         race = self.find(race_id, session)
         if race is None:
             raise gr.Error(NOT_KEPT, print_exception=False)
@@ -241,7 +241,7 @@ class Races:
         return self._queue.seconds_of(race.ticket)
 
     def owns(self, race: LiveRace | StoredRace, session: str) -> bool:
-        """Return whether this is the visitor's own race in progress; others only watch it."""
+        """Return whether a race is the visitor's own race in progress, and not one only watched."""
         return race is self._table.live(session)
 
     def leave(self, session: str) -> None:

@@ -18,7 +18,7 @@ TOUR, ROWS = "tour", "rows"  # races of the guided tour
 class RecordedRaces:
     """The recorded races of a folder. A race's id is its file's stem.
 
-    `titles` say what each race draws. Files are parsed at first use.
+    `titles` say what each race draws. Each file is parsed when it is first used.
     """
 
     def __init__(self, folder: Path = FOLDER) -> None:

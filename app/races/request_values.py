@@ -16,7 +16,7 @@ from engine.trace import MAX_SIDE, Header
 
 @dataclass(frozen=True, slots=True)
 class KnobField:
-    """A knob of a group's settings; KNOBS has it under its name in links, such as `sjd.window`."""
+    """A knob in a group of settings. Its key in KNOBS is its name in links: `sjd.window`, say."""
 
     group: str
     name: str
@@ -33,7 +33,7 @@ SAMPLING_KNOBS = {field: each for field, each in KNOBS.items() if each.group == 
 
 
 def read_request(values: Mapping[str, Any], default_model: str) -> RaceRequest:
-    """Return the request of a form's values, in which lanes are texts as `parse_lane` reads them.
+    """Return the request that a form's values describe; `parse_lane` reads the lanes' texts.
 
     Raises SettingError.
     """
@@ -63,10 +63,10 @@ def read_request(values: Mapping[str, Any], default_model: str) -> RaceRequest:
 
 
 def read_infilling(value: Any, model: Any) -> Infilling:
-    """Return an infilling of {known, order, model}, as `infilling_value` writes it.
+    """Return the infilling of a `value` {known, order, model} from `infilling_value`.
 
-    Without a `model` the infilling may be any model's. Raises SettingError, also for the
-    infilling of another model, whose codes mean nothing to this `model`.
+    A value without "model" suits any model. Raises SettingError, also if the value's model is not
+    `model`, since another model's codes mean nothing to `model`.
     """
     if not isinstance(value, dict) or not isinstance(known := value.get("known"), list):
         raise SettingError(

@@ -1,6 +1,6 @@
-"""Does this process's other work between the lanes' steps, so that no lane is charged for it.
+"""Does other work of this process between the lanes' steps, so that no lane is charged for it.
 
-The other work is to make films, pictures and figures, and to read uploads.
+Other work means making films, pictures and figures, and reading uploads.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PATIENCE = 5.0  # seconds that a step and a part wait for one another: either ma
 
 
 class Work:
-    """A piece of other work, done in parts. Lanes go on between two parts."""
+    """A piece of other work, done in parts. Lanes may step between two parts."""
 
     def __init__(self, turns: BetweenSteps) -> None:
         self._turns = turns
@@ -34,7 +34,7 @@ class Work:
         return self._turns.clock() - self._began
 
     def pause(self) -> None:
-        """Let the lanes go on if this part has lasted PART; return when the next part is due."""
+        """If this part has lasted PART, let lanes step, and return when the next part may begin."""
         if self._part >= PART:
             self.end()
             self._began = self._turns.begin()
@@ -44,11 +44,11 @@ class Work:
 
 
 class BetweenSteps:
-    """Lets lanes step or other work run, but not both, unless either takes longer than PATIENCE.
+    """Keeps the steps of lanes and other work from running at the same time.
 
-    Races on several devices may step at once. While a race is on, one piece of work is done at
-    a time. After d seconds of work, no work is done for d (1 / SHARE - 1) seconds. Work is not
-    nested.
+    A step or a part of other work waits at most PATIENCE for the other. Races on several devices
+    may step at once. While a race is on, only one piece of work runs at a time; after d seconds of
+    work, no work starts for d (1 / SHARE - 1) seconds. One piece of work never contains another.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -56,7 +56,7 @@ class BetweenSteps:
         self.forget()
 
     def forget(self) -> None:
-        """Start again, as a forked process must: no race or work of its parent runs in it."""
+        """Start afresh, as a forked process must: it runs none of its parent's races and work."""
         lock = threading.Lock()
         self._lanes = threading.Condition(lock)  # that wait for the work to end
         self._next = threading.Condition(lock)  # the one piece of work that is next
@@ -100,7 +100,7 @@ class BetweenSteps:
             work.end()
 
     def begin(self) -> float:
-        """Wait until a part of some work is due. Returns the time at which the part begins."""
+        """Wait until a part of some work may begin. Returns the time at which the part begins."""
         with self._line, self._next:
             while self._races:
                 rest = self._due - self.clock()

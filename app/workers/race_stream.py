@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """Nothing new to show. Yielded often, because a race can be ended between two events."""
+    """Nothing new to show. This event comes often, as a race can be ended only between events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +72,8 @@ def duration_words(seconds: float) -> str:
 def race_seconds(race: Race) -> float:
     """Return the seconds after which a race is stopped.
 
-    They are those of the settings or, if that is longer, twice the estimated time of all passes
-    of a public model's lanes on a CPU, at most SLOW_SECONDS.
+    The settings give this time. For a public model on a CPU it is twice the estimated time of all
+    passes of the lanes, at most SLOW_SECONDS, if that is longer.
     """
     model = race.model
     if not (isinstance(model, BodyModel) and model.card and model.slow_pixels):
@@ -94,13 +94,13 @@ def slow_note(model: ImageModel) -> str:
 
 
 class RaceStream:
-    """A race in progress, and what is to be kept of the race."""
+    """A race in progress, with the trace and the recording that remain of it."""
 
     def __init__(self, race: Race, note: str, seconds: float, late: str = "") -> None:
         """Prepare a race; the board says `note`.
 
-        After `seconds` the race is stopped and the board says `late`, by default that the page
-        allows no more seconds.
+        After `seconds` the race is stopped and the board says `late`. By default `late` says that
+        the page allows no more seconds.
         """
         self.race, self.frames = race, list[Frame]()
         self._board = live_board(race)

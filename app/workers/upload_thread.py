@@ -25,7 +25,7 @@ _trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" el
 def read_upload(
     read: Callable[Values, Result], *values: Values.args, **named: Values.kwargs
 ) -> Result:
-    """Call `read` in the upload thread, after earlier uploads; return or raise what `read` does."""
+    """Call `read` in the upload thread, after earlier uploads; return or raise as `read` does."""
     return _thread.submit(partial(_read, read, *values, **named)).result()
 
 

@@ -27,7 +27,7 @@ class Waiting:
     note: str = ""
 
     def board(self) -> Snapshot:
-        """Return the race's board, with nothing drawn in its lanes.
+        """Return the board of this race, on which the lanes are still empty.
 
         The board has no swatches and no forced tokens, which are not known before the model is
         loaded.
