@@ -4,9 +4,9 @@
     python tools/packages.py installed.json
     python tools/packages.py --write
 
-hashes.txt lists the hashes of the files that the packages' makers uploaded. The last command
-writes it anew for the pins of constraints.txt. This program needs only Python, since it runs
-before any installed package does.
+hashes.txt lists the hashes of the files that the packages' makers uploaded. The last command writes
+it anew for the pins of constraints.txt. This program needs only Python, since it runs before any
+installed package does.
 """
 
 from __future__ import annotations

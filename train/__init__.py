@@ -15,8 +15,8 @@ To go on from saved weights, work in a copy W of their folder, without the file 
     python -m train.evaluate --weights W
     python -m train.evaluate_infill --weights W
 
-Without `--warm` a stage begins afresh, except that infilling begins from the target. The target
-is trained on the tokenizer's codes, the drafter on the target's states.
+Without `--warm` a stage begins with new weights, except that infilling begins with the target's.
+The target is trained on the tokenizer's codes; the drafter is trained on the target's states.
 """
 
 import os

@@ -1,9 +1,9 @@
 """Captions of scenes, and the tokenizer for them, which can encode any text.
 
-The tokenizer is a byte-level BPE. The name of each thing, ground and place is one token, and so
-is each layout's word. One embedding per name is learnt in far fewer steps than a combination of
-several words' embeddings. Most training captions are canonical: worded as the page's prompt
-reader writes them. The others say the same as people would, without the layout's word.
+The tokenizer is a byte-level BPE. The name of each thing, ground and place is one token, and so is
+each layout's word. One embedding per name is learnt in far fewer steps than a combination of
+several words' embeddings. Most training captions are canonical: they have the words of the page's
+prompt reader. The other captions say the same in people's words, without the layout's word.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ def single_tokens() -> list[str]:
 
 
 def shorten(name: str, rng: np.random.Generator, names: tuple[str, ...], colour: str = "") -> str:
-    """Return a name after its colour, shortened to its last word one time in eight.
+    """Return `colour` and then `name`, of which one time in eight only the last word is left.
 
-    The name stays whole if its last word is itself one of `names`.
+    The name always stays whole if its last word is itself one of `names`.
     """
     last = name.split()[-1]
     short = last if rng.random() < 1 / 8 and last not in names else name
@@ -81,7 +81,7 @@ def phrase(*parts: str) -> str:
 
 
 def spoken_things(what: Scene, rng: np.random.Generator) -> str:
-    """Return a scene's things in words, in reading order, with equal neighbours counted.
+    """Return a scene's things in words, in reading order; a number stands before equal neighbours.
 
     For example: "two cats and a dog".
     """
@@ -102,9 +102,9 @@ def spoken_things(what: Scene, rng: np.random.Generator) -> str:
 
 
 def spoken(what: Scene, rng: np.random.Generator) -> str:
-    """Return a caption as people word it.
+    """Return a caption in people's words.
 
-    The caption of a single thing at the centre seldom names its place. One time in sixteen the
+    The caption of a single thing at the centre seldom names the place. One time in sixteen the
     ground is left out.
     """
     text = spoken_things(what, rng)
@@ -175,7 +175,9 @@ def load(file: Path = TOKENIZER) -> Tokenizer:
 
 
 def save_world(file: Path = WORLD) -> None:
-    """Save in `file` the names that the model knows, for the page's hints; keep all other entries.
+    """Save in `file` the names that the model knows, for the page's hints.
+
+    Other entries of `file` stay.
 
     The entry "groups" has the things' names by heading.
     """

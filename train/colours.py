@@ -1,6 +1,6 @@
 """Mean colours of things and grounds (world.json).
 
-The page's prompt reader chooses a ground by them if a prompt names no ground.
+If a prompt names no ground, the page's prompt reader uses these colours to choose one.
 """
 
 from __future__ import annotations

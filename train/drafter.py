@@ -4,14 +4,14 @@
 
 `--warm` begins from the saved drafter.
 
-The loss is the cross-entropy of the drafter's distribution to the target's, both computed by
-the target's head, plus a smooth L1 between their hidden states. EAGLE (arXiv 2401.15077)
-weights these two terms 0.1 to 1. Here the cross-entropy weighs more, since the distribution
-decides whether drafts are accepted. Each token is drafted three times, as in a chain of drafts.
-The first draft reads only the target's states; the second has the drafter's own state for the
-last token, the third for the last two. This is EAGLE-3's training-time test (arXiv 2503.01840,
-Sec. 3.2). The scenes are like the target's. Some captions are dropped, since guidance drafts
-both with and without the caption.
+The loss is the cross-entropy of the drafter's distribution to the target's, both computed by the
+target's head, plus a smooth L1 between their hidden states. EAGLE (arXiv 2401.15077) weights these
+two terms 0.1 to 1. Here the cross-entropy weighs more, since the distribution decides whether
+drafts are accepted. Each token is drafted three times, as in a chain of drafts. The first draft
+reads only the target's states; the second has the drafter's own state for the last token, and the
+third for the last two tokens. This is EAGLE-3's training-time test (arXiv 2503.01840, Sec. 3.2).
+The scenes are like the target's. Some captions are dropped, since drafts for guidance are made both
+with and without the caption.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def sees(count: int, device: torch.device) -> Tensor:
     """Return which rows each row sees, bool [DEPTH x count, DEPTH x count].
 
     Row (d, i) is draft d of the chain that starts at token i - d. A row sees itself and the
-    earlier rows of its chain. Of the tokens before the chain, which were committed, it sees the
-    first drafts.
+    earlier rows of its chain. For each token before the chain, which is already committed, the
+    row sees only row (0, token).
     """
     d = torch.arange(DEPTH, device=device).repeat_interleave(count)
     i = torch.arange(count, device=device).repeat(DEPTH)
@@ -50,11 +50,11 @@ def sees(count: int, device: torch.device) -> Tensor:
 
 
 def draft(drafter: EmbeddedDrafter, embedded: Tensor, hidden: Tensor) -> Tensor:
-    """Draft hidden states [B, DEPTH, L, D] for the image tokens' slots.
+    """Return drafted hidden states [B, DEPTH, L, D] for the image tokens' slots.
 
     The drafter reads the target's inputs `embedded` and hidden states `hidden`, both [B, FIRST
-    + L, D]. As in a race, caption tokens have no rows. A draft reads states of earlier drafts,
-    but no gradient flows back into them.
+    + L, D]. As in a race, caption tokens have no rows. A draft reads the states of earlier
+    drafts, but no gradient flows back into these states.
     """
     tokens, before = embedded[:, FIRST:], hidden[:, FIRST - 1 : -1]
     batch, count, width = tokens.shape
@@ -76,9 +76,9 @@ def draft(drafter: EmbeddedDrafter, embedded: Tensor, hidden: Tensor) -> Tensor:
 def overlaps(logits: Tensor, target_logits: Tensor) -> list[float]:
     """Return the mean of 1 - TV between drafter and target, for each draft of a chain.
 
-    A chain follows true tokens. 1 - TV is the probability that lossless verification accepts a
-    draft, here without guidance and at temperature 1. `logits` [B, DEPTH, L, V] are the
-    drafter's, and `target_logits` [B, L, V] the target's.
+    Every chain continues the scene's true tokens. 1 - TV is the probability that lossless
+    verification accepts a draft, here without guidance and at temperature 1. `logits` [B,
+    DEPTH, L, V] are the drafter's; `target_logits` [B, L, V] are the target's.
     """
     p = target_logits.softmax(-1)[:, None]
     return torch.minimum(logits.softmax(-1), p).sum(-1).mean((0, 2)).tolist()
@@ -92,8 +92,8 @@ def rows(
     Token 0 is never drafted: its row would need a hidden state of the target's prefill.
 
     Returns:
-        Hidden states, drafted [B, DEPTH, 399, D] and true [B, 399, D]; logits, drafted and
-            true.
+        Drafted hidden states [B, DEPTH, 399, D], true hidden states [B, 399, D], drafted logits
+            and true logits.
     """
     with autocast():
         with torch.no_grad():

@@ -3,9 +3,9 @@
     python -m train.evaluate --choose
     python -m train.evaluate
 
-The second command writes `weights/evaluation.json` and the contact sheet `weights/samples.png`.
-The first command compares guidance scales and top-k values on captions of another stream. It
-saves the best pair as "sampling" in `weights/world.json`. weights/README.md explains each
+The second command writes `weights/evaluation.json` and the contact sheet `weights/samples.png`. The
+first command compares guidance scales and top-k values on captions of another stream. It saves the
+best guidance and top-k as "sampling" in `weights/world.json`. weights/README.md explains each
 figure.
 
 Every kind in KINDS has the same number of held-out captions, and one picture is sampled for
@@ -54,10 +54,10 @@ GRID = [
 
 @dataclass(frozen=True, slots=True)
 class SceneStream:
-    """A stream of held-out scenes, whose layouts take turns.
+    """A stream of held-out scenes, in which layouts take turns.
 
     Attributes:
-        stream: its number.
+        stream: the number of the stream.
         layouts: the layouts, in turn.
         equal: whether only scenes with equal things are taken.
         coloured: whether every thing has a colour that is not its own.
@@ -141,7 +141,7 @@ def through_tokenizer(vq: EmbeddedVQ, real: np.ndarray) -> np.ndarray:
 
 
 def share(right: list[bool]) -> dict[str, float]:
-    """Return the share of true values in `right`, with its 95% interval."""
+    """Return the share of values in `right` that are true, with the share's 95% interval."""
     low, high = wilson(np.array(sum(right)), np.array(len(right)))
     figures = np.array([np.mean(right), low, high]).round(4)
     return dict(zip(("share", "low", "high"), figures.tolist(), strict=True))
@@ -150,12 +150,12 @@ def share(right: list[bool]) -> dict[str, float]:
 def scores(
     judge: GroundJudge, images: np.ndarray, labels: list[Scene], *, equal: bool = False
 ) -> dict[str, dict[str, float]]:
-    """Return the share of pictures that pass each test, with its 95% interval.
+    """Return the share of `images` that pass each test, with the share's 95% interval.
 
-    The tests are: the right thing in each square, among 100 things and among all; nothing
-    elsewhere; and "right" as in this module's docstring. Scenes that name colours are also
-    tested for right colours, and scenes that show some ground for the right ground. With
-    `equal`, a picture may be "right" with its things in any order.
+    The tests are: the right thing in each square, judged among 100 things and among all things;
+    nothing elsewhere; and "right" as in this module's docstring. Scenes that name colours are
+    also tested for the colours. Scenes in which some ground is visible are tested for the
+    ground. With `equal`, a picture may be "right" with its things in any order.
     """
     rng = np.random.default_rng(0)
     outcomes: dict[str, list[bool]] = {}
@@ -188,8 +188,8 @@ def controls(
 ) -> dict[str, dict[str, dict[str, float]]]:
     """Return the `scores` of three controls: real scenes, reconstructions, and wrong captions.
 
-    A reconstruction is a real scene encoded and decoded. For wrong captions, each of the
-    sampled pictures `shown` is scored with the next picture's caption.
+    A reconstruction is a real scene that the VQ-VAE encoded and decoded. For the control of
+    wrong captions, each sampled picture in `shown` is scored with the next picture's caption.
     """
     images = {
         "real": real,
@@ -235,10 +235,11 @@ def drafter_overlaps(
 def top1_quantiles(
     target: EmbeddedTarget, vq: EmbeddedVQ, tokenizer: Tokenizer, sampling: Sampling, batches: int
 ) -> dict[str, list[float]]:
-    """Return percentiles of top-1, the largest probability of p, by what the token shows.
+    """Return percentiles of tokens' top-1, by whether a token shows things or which ground.
 
-    They are the 5th, 25th, 50th, 75th and 95th percentiles over tokens of real held-out scenes.
-    p is the distribution that is sampled from, after guidance, temperature, top-k and top-p.
+    Top-1 is the largest probability in p, the distribution from which tokens are drawn, after
+    guidance, temperature, top-k and top-p. The percentiles are the 5th, 25th, 50th, 75th and
+    95th, over the tokens of real held-out scenes.
     """
     groups: dict[str, list[np.ndarray]] = {}
     for step in range(batches):

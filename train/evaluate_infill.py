@@ -2,9 +2,9 @@
 
     python -m train.evaluate_infill
 
-Writes `weights/infill/evaluation.json`, and the contact sheet `samples.png` beside it. For each
-of 12 held-out pictures the sheet shows the picture, the picture with one thing's square masked,
-and that square filled in twice. The first filling is for the picture's own caption, the second
+Writes `weights/infill/evaluation.json`, and the contact sheet `samples.png` beside it. For each of
+12 held-out pictures the sheet shows four: the picture, the picture with one thing's square masked,
+and that square filled in twice. The first filling is for the picture's own caption. The second is
 for a caption with another thing in that square. weights/README.md explains each figure.
 """
 
@@ -57,7 +57,8 @@ def fill_things(
 ) -> np.ndarray:
     """Return the pictures [N, 160, 160, 3] with one thing's square filled in anew.
 
-    `squares` has the number of that square in each picture. The picture's label is the prompt.
+    `squares` has the number of this square in each picture. Each picture's label gives the
+    prompt.
     """
     grids = []
     for seed, (codes, what, square) in enumerate(zip(tqdm(pictures), labels, squares, strict=True)):
@@ -83,7 +84,7 @@ def filled_scores(
 
 
 def other_thing(what: Scene, square: int, thing: str) -> Scene:
-    """Return the scene with `thing` in a square instead of its own thing."""
+    """Return the scene `what` with `thing` in place of the thing in square `square`."""
     things = (*what.things[:square], thing, *what.things[square + 1 :])
     return dataclasses.replace(what, things=things)
 

@@ -1,8 +1,8 @@
 """Makes the ONNX graphs with which ONNX Runtime runs the layers of target and drafter.
 
 `python -m train.export` writes the graphs into the networks' folders. A graph has no weights:
-`engine/models/onnx_body.py` gives it those that are loaded. So the graphs must be made again
-only if the sizes of a network change.
+`engine/models/onnx_body.py` gives it the loaded weights. So the graphs must be made again only if
+the sizes of a network change.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ MICROSOFT = {"domain": "com.microsoft"}  # ONNX Runtime's own operators
 def graph(lean: LeanBody, rows: int) -> ModelProto:
     """Return the graph of the layers and the final norm, for `rows` rows of guidance.
 
-    OnnxBody binds its inputs and outputs. Raises ValueError for a body with biases, head norms,
-    norms after the layers, or shared keys.
+    OnnxBody binds the graph's inputs and outputs. Raises ValueError for a body with biases,
+    head norms, norms after the layers, or shared keys.
     """
     layers = lean.layers
     biased = any(p.bias is not None for y in layers for p in (y.qkv, y.output, y.gate_up, y.down))

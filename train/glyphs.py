@@ -1,9 +1,9 @@
 """Glyphs: the emoji that the embedded model knows, and their bitmaps.
 
-A glyph is drawn once from the Noto Color Emoji font (Debian package `fonts-noto-color-emoji`,
-SIL OFL). It is cropped and scaled to fit a square, most often of `SIDE` pixels. The list is
-hand-picked: well-known things and people with distinct shapes, and only one of each set of
-look-alikes. It has hardly any flags, signs and smileys, which are too alike at this size.
+A glyph is drawn once from the Noto Color Emoji font (Debian package `fonts-noto-color-emoji`, SIL
+OFL). The glyph is cropped and scaled to fit a square, most often of `SIDE` pixels. The list
+glyphs.txt is hand-picked: well-known things and people with distinct shapes, and only one of each
+set of look-alikes. It has few flags, signs and smileys, which look too alike at this size.
 """
 
 from __future__ import annotations

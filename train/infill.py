@@ -1,13 +1,13 @@
-"""Stage 5: the target that fills in any cells of a picture, given the others.
+"""Stage 5: the target that fills in any cells of a picture, given the picture's other cells.
 
     python -m train.infill
 
-Continues from `weights/target`. A scene's sequence is its caption, then the known cells in
-raster order, then the masked cells in raster or spread order. The loss is the cross-entropy of
-the masked cells alone (Eq. 7 of Guo & Ermon, 2025), weighted like the target's. Masks look like
-what people paint: boxes, strokes, halves and scattered cells. Masks are small at first; the
-largest share that may be masked grows to the whole picture (the masking-rate warm-up of App.
-E.3).
+The training continues from `weights/target`. A scene's sequence is its caption, then the known
+cells in raster order, then the masked cells in raster or spread order. The loss is the
+cross-entropy of the masked cells alone (Eq. 7 of Guo & Ermon, 2025), weighted like the target's.
+Masks look like what people paint: boxes, strokes, halves and scattered cells. Masks are small at
+first; the largest share that may be masked grows to the whole picture (the masking-rate warm-up of
+App. E.3).
 
 A longer `--minutes` continues from the checkpoint. If there is no checkpoint, `--warm` starts
 from `weights/infill`, adapted like the target (train/warm.py).
@@ -62,7 +62,7 @@ def box(rng: np.random.Generator) -> np.ndarray:
 
 
 def stroke(rng: np.random.Generator) -> np.ndarray:
-    """Return the trail of a brush of 1 to 3 cells that wanders with momentum."""
+    """Return the trail, bool [GRID, GRID], of a wandering brush that is 1 to 3 cells wide."""
     part, brush = np.zeros((GRID, GRID), bool), rng.integers(1, 4)
     place, angle = rng.uniform(0, GRID, 2), rng.uniform(0, 2 * np.pi)
     for _ in range(rng.integers(4, 24)):
@@ -78,7 +78,7 @@ def scattered(rng: np.random.Generator) -> np.ndarray:
 
 
 def half(rng: np.random.Generator) -> np.ndarray:
-    """Return every cell; `paint` takes as many rows of cells as it needs."""
+    """Return a mask of every cell; `paint` cuts this mask to the number of cells it needs."""
     return np.ones((GRID, GRID), bool)
 
 
@@ -129,8 +129,9 @@ def token_loss(
 ) -> tuple[Tensor, Tensor]:
     """Return the cross-entropy of each masked cell, and the cell's place in the flattened codes.
 
-    Both are [N]: scene after scene, with each scene's cells in their own order. The codes are
-    [B, 400]. One pass computes the same rows as the embedded model does when it fills in.
+    Both are [N], for N masked cells: scene after scene, and in each scene in the order in which
+    its cells are filled in. The codes are [B, 400]. One pass computes the same rows as the
+    embedded model does when it fills in.
     """
     order = sequences(masks, spread)
     masked = masks.gather(1, order)
@@ -183,7 +184,8 @@ def held_out_nats(
 ) -> float:
     """Return the mean nats per masked cell on held-out scenes, with a `share` of the cells masked.
 
-    The mean times the number of masked cells is minus their joint log-likelihood.
+    Multiplied by the number of masked cells, this mean is the cells' joint negative
+    log-likelihood.
     """
     total, count = 0.0, 0
     for step in range(batches):

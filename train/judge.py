@@ -1,8 +1,8 @@
 """Judges of a picture: its things, their colours, its ground, and anything else that it shows.
 
-They say which thing stands in each square and in which colour, what the ground is, and whether
-something stands outside the layout's squares. All judges compare averages of 4 x 4 pixels, so
-that neither the tokenizer's blur nor a texture's grain decides.
+The judges say which thing stands in each square and in which colour, what the ground is, and
+whether something stands outside the layout's squares. All judges compare averages of 4 x 4 pixels,
+so that neither the tokenizer's blur nor a texture's grain decides.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ class Fits:
     def distances(self, square: np.ndarray) -> np.ndarray:
         """Return the distance of a square's cells [rows, columns, 3] to each thing: [things].
 
-        A distance is the root mean square difference between the square's colours in 0..1 and
-        those of the thing over the ground that fits best.
+        A distance is the root mean square difference between the colours (0..1) of the square
+        and the colours of the thing on the ground that fits the square best.
         """
         rest = square.reshape(-1, 3) - self.colours
         residuals = np.square(rest).sum((1, 2)) - np.square(self.basis @ rest).sum((1, 2))
@@ -81,7 +81,7 @@ class Fits:
 
 @functools.cache
 def fits(colour: str, size: str) -> Fits:
-    """Return the fits of all things of a size. Things that can have the colour have it."""
+    """Return the fits of all things in this size, and in this colour where a thing can have it."""
     names = vocabulary()[0]
     return Fits.of([painted(x, colour if takes(x, colour) else "", size) for x in names])
 
@@ -101,7 +101,8 @@ def squares(picture: np.ndarray, what: Scene) -> list[np.ndarray]:
 def distances(picture: np.ndarray, what: Scene) -> np.ndarray:
     """Return the distances [squares, things] of a picture's squares to all things.
 
-    In each square the things are compared in the colour that the scene has there.
+    Each square is compared with the things in the colour of the thing that stands there in
+    `what`.
     """
     pairs = zip(squares(picture, what), what.colours, strict=True)
     return np.stack([fits(colour, what.size).distances(square) for square, colour in pairs])
@@ -132,7 +133,7 @@ def nearest(
 def nearest_by(
     far: np.ndarray, what: Scene, rng: np.random.Generator, candidates: int | None = None
 ) -> list[str]:
-    """Return the nearest thing to each square, as `nearest` does, from the distances `far`."""
+    """Return the nearest thing to each square, as `nearest` does, given the distances `far`."""
     names = np.array(vocabulary()[0])
     things = []
     for row, thing in zip(far, what.things, strict=True):
@@ -154,8 +155,8 @@ def is_nearest(
 def free_cells(what: Scene) -> np.ndarray:
     """Return the cells, bool [39, 39], whose `features` no thing touches.
 
-    A cell is free if neither it, nor the cells to its right and below, nor any of their
-    neighbours has ink of a thing.
+    A cell is free if no thing's ink is in the cell, in the cells to its right and below, or in
+    any neighbour of these three cells.
     """
     ink = np.zeros((CELLS + 2, CELLS + 2), bool)
     for (rows, columns), thing in zip(windows(what), what.things, strict=True):
@@ -166,13 +167,13 @@ def free_cells(what: Scene) -> np.ndarray:
 
 
 def features(cells: np.ndarray) -> np.ndarray:
-    """Return [39, 39, 9]: each cell's colour, and its change to the next cell right and below."""
+    """Return each cell's colour, and how it changes to the right and downwards: [39, 39, 9]."""
     here = cells[:-1, :-1]
     return np.concatenate([here, cells[:-1, 1:] - here, cells[1:, :-1] - here], -1)
 
 
 def blocks(values: np.ndarray, free: np.ndarray) -> np.ndarray:
-    """Average values [.., 39, 39] over the free cells of each of 4 x 4 blocks: [.., 4, 4]."""
+    """Average `values` [.., 39, 39] over the `free` cells of 4 x 4 blocks each: [.., 4, 4]."""
     edges = np.arange(0, CELLS, BLOCK)
 
     def sums(x: np.ndarray) -> np.ndarray:
@@ -221,7 +222,7 @@ class GroundJudge:
     def read(self, picture: np.ndarray, what: Scene) -> tuple[str, bool]:
         """Return the likeliest ground, and whether only ground is outside the squares of `what`.
 
-        The ground is judged by the cells that no thing touches; it is "" if there are no such
+        Only cells that no thing touches decide the ground, which is "" if there are no such
         cells.
         """
         free, far = free_cells(what), self.far(picture)

@@ -1,8 +1,8 @@
 """The training loop of every stage: progress bar, checkpoints, resuming.
 
-The learning rate warms up, is held for as long as the stage runs, and falls on request. So the
-length of a run need not be known in advance. The fall has its own checkpoint, so that training
-at the held rate can be resumed after it.
+The learning rate warms up, then stays constant, and falls on request. So the length of a run need
+not be known in advance. The fall has its own checkpoint, so that training at the held rate can be
+resumed after it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ WARM_RATE = 1.0 if DEVICE.type == "cuda" else 0.5  # share of the peak rates for
 
 
 def has_bfloat16() -> bool:
-    """Return whether matrix products are faster in bfloat16."""
+    """Return whether matrix products are faster in bfloat16 than in float32 here."""
     return DEVICE.type == "cuda" or cpu_has_bfloat16()
 
 
@@ -78,7 +78,7 @@ def stage_parser(
 
 
 class Supply(Dataset[Batch], Generic[Batch]):
-    """Supply of training batches by step.
+    """A supply of training batches, one for each step.
 
     On a CPU a batch is made when it is asked for. With a GPU, worker processes make batches
     ahead, and steps must be asked for in order.
@@ -140,10 +140,10 @@ def train(
 ) -> None:
     """Train for `args.minutes`, then for `args.fall` minutes while the learning rate falls.
 
-    The minutes count over all runs together. A fall alone (minutes 0) begins at once. SIGTERM
-    ends the training early. A checkpoint is saved every `every` seconds and at the end, in the
-    folder `args.runs`: as `NAME.pt`, or as `NAME-fall.pt` during a fall. `save()` then writes
-    the weights.
+    The minutes of all runs count together. If `args.minutes` is 0, the fall begins at once.
+    SIGTERM ends the training early. A checkpoint is saved every `every` seconds and at the end,
+    in the folder `args.runs`: as `NAME.pt`, or as `NAME-fall.pt` during a fall. `save()` then
+    writes the weights.
 
     Args:
         name: the stage's name.

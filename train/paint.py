@@ -1,10 +1,10 @@
 """Things in other colours: a glyph's main colours become one of eleven, and keep their shading.
 
-The colours are changed in Oklab (Ottosson 2020). A glyph's main colours are the colours of one
-hue, its light greys or its dark greys, whichever cover the largest part. `paint.toml` names the
-things that take no colour. It also names the main colours of things for which people mean
-another part than the largest. `python -m train.paint OUT.png NAME ..` draws things in all
-colours.
+The colours are changed in Oklab (Ottosson 2020). A glyph's main colours are those of one hue, or
+its light greys, or its dark greys, whichever of these cover the largest part of the glyph.
+`paint.toml` names the things that take no colour. It also names the main colours of things in which
+people mean a part that is not the largest. `python -m train.paint OUT.png NAME ..` draws things in
+all colours.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def coloured() -> tuple[str, ...]:
 
 @functools.cache
 def takes(name: str, colour: str) -> bool:
-    """Return whether a thing can have this colour, and no other thing has that colour and name."""
+    """Return whether thing `name` can have `colour`, and the pair does not name another thing."""
     return name in coloured() and recoloured(name, colour, names()) == (name, colour)
 
 
@@ -73,7 +73,7 @@ def step(x: np.ndarray, low: float, high: float) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """A glyph's pixels in Oklab [H, W, 3], and how much each belongs to the main colours [H, W]."""
+    """A glyph's pixels in Oklab [H, W, 3], and each pixel's share of the main colours [H, W]."""
 
     lab: np.ndarray
     main: np.ndarray

@@ -3,10 +3,10 @@
     python -m train.preview --minutes 5 --fall 6.5
     python -m train.preview --figures
 
-The loss is the squared error to the VQ decoder's pixels, for the codes of training scenes.
-Every other scene is half-made, as in a race, and its loss covers the known cells only. The VQ
-decoder draws the scenes once, before the training. `--figures` trains nothing: it prints the
-figures that weights/README.md has of the saved weights.
+The loss is the squared error to the VQ decoder's pixels, for the codes of training scenes. Every
+other scene is half-made, like a picture during a race, and its loss covers the known cells only.
+The VQ decoder draws the scenes once, before the training. `--figures` trains nothing: it prints the
+figures in weights/README.md, measured with the saved weights.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def psnr(pixels: Draw, shown: Draw, grids: np.ndarray, share: float = 1.0) -> li
 def one_colour(model: EmbeddedModel) -> Draw:
     """Return a decoder that draws each cell in one colour.
 
-    A code's colour is the mean colour of a picture that has this code alone.
+    A code's colour is the mean colour of a picture in which every cell has this code.
     """
     codes = np.arange(model.vocab_size)[:, None, None].repeat(2, 1).repeat(2, 2)
     colours = model.pixels(codes).mean((1, 2)).round().astype(np.uint8)
@@ -114,7 +114,7 @@ def one_colour(model: EmbeddedModel) -> Draw:
 
 
 def seconds(draw: Draw, grids: np.ndarray) -> float:
-    """Return the seconds that `draw` takes to draw the grids: the shortest of 15 times."""
+    """Return the seconds that `draw` takes to draw the grids, the shortest of 15 timings."""
 
     def times() -> Iterator[float]:
         for _ in range(15):
@@ -128,8 +128,8 @@ def seconds(draw: Draw, grids: np.ndarray) -> float:
 def print_figures(weights: Path) -> None:
     """Print the weights' speed on one thread, and their PSNR on pictures not seen in training.
 
-    The PSNR is also printed for decoders fitted like those of public models. For comparison it
-    is printed for the table of patches before the first step, and for one colour per code.
+    The PSNR is also printed for preview decoders fitted like those of public models and, for
+    comparison, for the table of patches before the first step, and for one colour per code.
     """
     torch.set_num_threads(1)
     model = EmbeddedModel(weights)

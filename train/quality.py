@@ -1,4 +1,4 @@
-"""Quality against passes: the cost of each relaxation, and that lossless lanes cost nothing.
+"""Quality against passes: what each relaxation costs in quality, and lossless lanes do not.
 
     python -m train.quality --pictures 500 --out visualize/figures/quality.json
 
@@ -81,7 +81,7 @@ def captions(world: dict[str, list[str]]) -> Iterator[Scene]:
 
 
 def judge_of(world: dict[str, list[str]]) -> Judge | None:
-    """Return the judge; None if train/ draws other things than the model was trained on."""
+    """Return the judge; None if train/ draws things on which the model was not trained."""
     names = vocabulary()[0]
     return Judge(CANDIDATES, len(names), SIDE) if tuple(world["glyphs"]) == names else None
 
@@ -112,7 +112,7 @@ def log_p(
 
     The probability is the model's at the guidance and the temperature of `sampling`, before
     top-k and top-p. A relaxed rule, or rounding, may commit tokens that top-k or top-p
-    excludes, and one such token would make the picture impossible. The second value is the
+    excludes, and one such token would give the picture probability 0. The second value is the
     number of such tokens.
     """
     sequence = torch.from_numpy(tokens).to(model.device)
@@ -127,7 +127,7 @@ def log_p(
 def measure(model: ImageModel, lane: str, what: Scene, index: int, judge: Judge | None) -> Picture:
     """Measure picture `index` of a lane.
 
-    The candidates by which picture `index` is judged are the same for all lanes.
+    Picture `index` of every lane is judged with the same candidates.
     """
     prompt = describe(what)  # the reader would take the layout's word for a count or a pair
     tokens, passes, shift = draw(model, lane, prompt, index)
@@ -141,7 +141,7 @@ def measure(model: ImageModel, lane: str, what: Scene, index: int, judge: Judge 
 
 
 class Measurement:
-    """The model of some weights, and the judge of its pictures."""
+    """The model in a folder of weights, and the judge of the model's pictures."""
 
     def __init__(self, weights: Path) -> None:
         torch.set_num_threads(1)  # more threads gain little here; processes share the lanes

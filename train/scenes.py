@@ -1,7 +1,7 @@
 """Scenes: one to four glyphs on a ground, with a caption; 160 x 160 pixels, rendered on the fly.
 
 Glyphs stand at whole tokens (8 pixels), so that a glyph has the same codes in every place. In a
-trial nothing mattered more for a small model. In half of the scenes some glyphs have a colour
+trial nothing else mattered more for a small model. In half of the scenes some glyphs have a colour
 that is not their own. Many single glyphs are tiny or huge. A scene is a pure function of (seed,
 index).
 
@@ -83,7 +83,7 @@ def _clouds(low: tuple[int, int, int], high: tuple[int, int, int]) -> Ground:
 def _texture(
     low: tuple[int, int, int], high: tuple[int, int, int], across: float, down: float
 ) -> Ground:
-    """Return a ground of noise at two scales, of which the finer is about as large as a token.
+    """Return a ground of noise at two scales, the finer about as large as a token.
 
     Neighbouring tokens depend on each other a little, and no token is certain.
     """
@@ -191,9 +191,9 @@ def random_colours(
 ) -> tuple[str, ...]:
     """Return a colour for each thing, "" for its own.
 
-    Equal things have the same colour half of the time. If `coloured` is true, each thing that
-    can have a colour has one. If `coloured` is False, no thing has one; if it is None, some
-    things have one at times.
+    Equal things have the same colour half of the time. If `coloured` is True, each thing that
+    can take a colour gets a colour. If `coloured` is False, no thing gets a colour; if
+    `coloured` is None, some things get one at times.
     """
     if coloured is False or (coloured is None and rng.random() >= COLOURFUL):
         return ()
@@ -225,9 +225,9 @@ def random_scene(
         held: whether the scene's caption is held out.
         shares: the shares by which things are drawn.
         layout: the scene's layout; any if None. A third of all single things are at the centre.
-        coloured: if true, all things that can have a colour other than their own have one; if
-            False, no thing has one; if None, some have one at times.
-        sized: whether a single thing is tiny or huge; at times if None.
+        coloured: if True, all things that can take another colour than their own take one; if
+            False, no thing takes one; if None, some things take one at times.
+        sized: whether a single thing is tiny or huge; if None, it is so at times.
     """
     _, grounds, places = vocabulary()
     layouts = list(SHARES)

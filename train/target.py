@@ -43,7 +43,7 @@ BATCH, DROPOUT, THING_WEIGHT = 16, 0.1, 3.0
 
 
 class Drawn(NamedTuple):
-    """A batch of scenes whose pictures are not encoded yet.
+    """A batch of drawn scenes, before their pictures are encoded.
 
     Attributes:
         captions: the captions' token ids [B, CAPTION].
@@ -61,7 +61,7 @@ class Drawn(NamedTuple):
     def of(
         cls, tokenizer: Tokenizer, texts: list[str], scenes: list[tuple[Scene, np.ndarray]]
     ) -> Drawn:
-        """Return the batch of these scenes and their captions `texts`, "" for dropped captions."""
+        """Return the batch of `scenes` with the captions `texts`; a dropped caption is ""."""
         return cls(
             torch.tensor([encoding.ids for encoding in tokenizer.encode_batch(texts)]),
             stacked([pixels for _, pixels in scenes]),
@@ -71,7 +71,7 @@ class Drawn(NamedTuple):
 
 
 class Examples(NamedTuple):
-    """Training examples of a network: as `Drawn`, but with codes [B, 400] in place of pictures."""
+    """A batch of training examples: `Drawn` with codes [B, 400] in place of the pictures."""
 
     captions: Tensor
     codes: Tensor
@@ -94,7 +94,7 @@ def load_target(folder: Path) -> EmbeddedTarget:
 
 @torch.no_grad()
 def encoded(vq: EmbeddedVQ, drawn: Drawn) -> Examples:
-    """Return scenes with their pictures encoded by the tokenizer, on the device."""
+    """Return the batch `drawn` on the device, with its pictures encoded by `vq`."""
     with autocast():
         codes = vq.encode(to_pixels(drawn.pictures)).flatten(1)
     captions, things, dropped = (
@@ -155,9 +155,9 @@ def held_out_nats(
     seed: int = 1,
     **wanted: Unpack[Wanted],
 ) -> tuple[list[float], list[float]]:
-    """Return each batch's mean nats per token, inside things' squares and outside.
+    """Return two lists of each batch's mean nats per token: inside and outside things' squares.
 
-    The scenes were never trained on.
+    The batches are of held-out scenes, which were never trained on.
     """
     things, ground = list[float](), list[float]()
     for step in range(batches):
@@ -174,8 +174,8 @@ def shares_by_nats(target: EmbeddedTarget, vq: EmbeddedVQ, tokenizer: Tokenizer)
 
     A thing's share is proportional to its nats per token, limited to half and three times the
     mean. The nats are measured in two scenes of four things each, on plain grounds, because the
-    noise of other grounds shows through thin glyphs. The shares change no distribution that is
-    learnt if the caption gives the thing's whole name.
+    noise of other grounds shows through thin glyphs. If a caption gives a thing's whole name,
+    the shares do not change the distribution that is learnt for this caption.
     """
     names, plain = vocabulary()[0], list(RGB)
     nats: dict[str, list[float]] = {name: [] for name in names}
@@ -224,8 +224,8 @@ def optimizers(target: EmbeddedTarget, share: float = 1.0) -> list[torch.optim.O
 def place_slots(target: EmbeddedTarget) -> None:
     """Initialise each image slot's embedding as the sum of a row's and a column's embedding.
 
-    The row and the column are those of the token that the slot predicts. What is learnt at one
-    place then generalises to other places from the first step.
+    The row and the column are those of the token that the slot predicts. From the first step,
+    weights learnt at one place then serve other places too.
     """
     first = target.config.caption_slots
     axes = torch.randn(2, GRID, target.config.hidden_size, device=target.slots.weight.device) * 0.05

@@ -3,15 +3,15 @@
     python -m train.tokenizer --minutes 40 --fall 10
     python -m train.tokenizer --decoder --minutes 60 --fall 15
 
-`--warm` begins from the saved weights. Half of the scenes have four things: the more things a
-scene shows, the more of them are learnt. When training starts from saved weights, things are
+`--warm` begins from the saved weights. Half of the scenes have four things, because more things are
+learnt from a scene that shows more of them. When training starts from saved weights, things are
 drawn in proportion to their errors.
 
-The loss is the sum of L1, L1 of the horizontal and vertical differences, the mean over scenes
-of log squared error, and commitment. As in PSNR, the log makes an error on a plain ground weigh
-more than an error in a texture, as it does to the eye. Each code is an exponential moving
-average of the features assigned to it. Until the learning rate falls, unused codes are revived
-from features with large errors.
+The loss is the sum of L1, L1 of the horizontal and vertical differences, the mean over scenes of
+log squared error, and commitment. As in PSNR, the log makes an error on a plain ground weigh more
+than an error in a texture, which is also how the eye sees it. Each code is an exponential moving
+average of the features assigned to it. Until the learning rate falls, unused codes are revived from
+features with large errors.
 
 `--decoder` trains the decoder alone, with encoder and codebook frozen. Every token keeps its
 meaning, so a target can be trained at the same time. A saved decoder that is narrower or
@@ -65,7 +65,7 @@ def differences(x: Tensor) -> tuple[Tensor, Tensor]:
 
 @torch.no_grad()
 def psnr(vq: EmbeddedVQ, shown: list[tuple[Scene, np.ndarray]]) -> list[tuple[str, float]]:
-    """Return each thing's name and the PSNR in dB of its square, for all `shown` scenes."""
+    """Return the name and the square's PSNR in dB for each thing in all `shown` scenes."""
     values = []
     for first in range(0, len(shown), BATCH):
         some = shown[first : first + BATCH]
@@ -109,8 +109,8 @@ def load_vq(folder: Path) -> EmbeddedVQ:
 def grown(saved: EmbeddedVQ) -> EmbeddedVQ:
     """Return a tokenizer of `VQConfig`'s sizes that decodes like the saved one.
 
-    The saved tokenizer must be no larger. New channels and blocks give zeros at first (Net2Net,
-    arXiv:1511.05641); new codes are copies of the old codes, in order.
+    The saved tokenizer must not be larger than `VQConfig`. New channels and blocks give zeros
+    at first (Net2Net, arXiv:1511.05641); new codes are copies of the old codes, in order.
     """
     vq = EmbeddedVQ(VQConfig()).to(DEVICE)
     vq.encoder = saved.encoder

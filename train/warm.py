@@ -57,9 +57,9 @@ def resized_slots(slots: Tensor, caption_slots: int, side: int) -> Tensor:
 def carried(embeddings: Tensor, old: Tokenizer, new: Tokenizer) -> Tensor:
     """Carry caption embeddings [old vocabulary, D] over to the vocabulary of `new`.
 
-    A token that `old` has too keeps its embedding. Any other token gets the mean embedding of
-    those of its words that are one token in `old`. If there is no such word, the token gets
-    noise with the standard deviation of the embeddings.
+    A token that is in `old` too keeps its embedding. Any other token gets the mean embedding of
+    its words, as far as they are single tokens in `old`. If none of its words is one, the token
+    gets noise with the standard deviation of the embeddings.
     """
     shape = new.get_vocab_size(), embeddings.shape[1]
     noise = torch.randn(shape, generator=torch.Generator().manual_seed(0))
@@ -100,10 +100,10 @@ def adapted(
 
 
 def adapt(weights: Path) -> None:
-    """Adapt the saved target, infilling weights and captions' tokenizer to the current names.
+    """Adapt saved weights to the current names, canvas and number of codes.
 
-    They are also adapted to the current canvas and number of codes. Nothing changes if they fit
-    already.
+    This adapts the target, the infilling weights and the captions' tokenizer. Nothing changes
+    if they fit already.
     """
     file = weights / "captions/tokenizer.json"
     old = Tokenizer.from_file(str(file))

@@ -1,7 +1,7 @@
 """The share of one address in gradio's queues of calls.
 
-Gradio has one limit for the calls of all addresses together, and takes the calls in order. It
-keeps unread answers of up to two thousand sessions, even if nobody ever reads the answers.
+Gradio has one limit for the calls of all addresses together, and takes the calls in order. It keeps
+unread answers of up to two thousand sessions, even if nobody ever reads the answers.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ Pushed = tuple[bool, Any, Any]
 class CallShares:
     """Shares gradio's `queue` of calls between addresses.
 
-    `push` replaces the queue's own `push`. Addresses take turns at each function, and no address
-    gets all places in the queue. When an address calls again, those of its answers that have been
-    unread for UNREAD_SECONDS are forgotten.
+    `push` replaces the queue's own `push`. Addresses take turns at each function, and no
+    address gets all places in the queue. When an address calls again, those of its answers that
+    have been unread for UNREAD_SECONDS are forgotten.
     """
 
     def __init__(self, queue: Queue) -> None:

@@ -5,9 +5,9 @@ stage's chapters, and nothing else. A code ends with its stage. Codes are kept o
 with the address that asked for the code and the names that phones made up.
 
 Each turn has a number and is sent until the stage confirms it. Only then is the phone's press
-answered with 200. If a proxy cuts a connection or answers in the server's place, the phone
-sends the press again, and the server sends the turn again. The press and the turn keep their
-numbers, so neither counts twice.
+answered with 200. If a proxy cuts a connection or answers in the server's place, the phone sends
+the press again, and the server sends the turn again. The press and the turn keep their numbers, so
+neither counts twice.
 """
 
 from __future__ import annotations

@@ -310,8 +310,8 @@ def check_availability(card: ModelCard, settings: AppSettings) -> Availability:
 def _needs_gpu(card: ModelCard) -> str:
     """Return, in sentences, why a model needs a GPU; "" if it may race on the CPU.
 
-    A model may race on the CPU if its weights are on this machine and this is not a Space, whose
-    visitors share two cores. The settings can allow any other model to race on the CPU.
+    A model may race on the CPU if its weights are on this machine and this is not a Space,
+    whose visitors share two cores. The settings can allow any other model to race on the CPU.
     """
     from engine.models.supply.hub import at_hand
 

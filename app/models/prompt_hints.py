@@ -75,8 +75,8 @@ def typed_hint(prompt: Any, card: ModelCard | None) -> str:
 def word_groups(vocabulary: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the names that a prompt can use, grouped under headings.
 
-    Each entry has a name, the emoji if it is a thing's name, and one text to search: the name in
-    all languages.
+    Each entry has a name, the emoji if it is a thing's name, and one text to search: the name
+    in all languages.
     """
     names = reader_of(WEIGHTS).names
     emoji, called = {name: text for text, (_, name) in names.emoji.items()}, names.called()

@@ -104,8 +104,8 @@ def slug(prompt: str) -> str:
 def file_name(recording: RecordedRace, kind: str, instant: Any) -> str:
     """Return a file's name, from the prompt, the seed and what the file shows.
 
-    A film's file name has the film's layer and clock; a picture's file name also has the time on
-    the clock. Raises SettingError.
+    A film's file name has the film's layer and clock; a picture's file name also has the time
+    on the clock. Raises SettingError.
     """
     header, shown = recording.trace.header, ""
     if kind == "CSV of the steps":

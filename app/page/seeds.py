@@ -129,7 +129,8 @@ def race_seeds(
 def seeds_table(traces: Sequence[Trace], own: Sampling) -> str:
     """Return the results of a race from several seeds as HTML; "" before a race has finished.
 
-    The HTML also has the terminal command for the same races. `own` is the model's own sampling.
+    The HTML also has the terminal command for the same races. `own` is the model's own
+    sampling.
     """
     if not traces:
         return ""

@@ -28,8 +28,8 @@ def race_series(
     """Race a request from `seeds` seeds, the first of which is the request's own.
 
     The series ends if the visitor presses Stop, even between two races, or has no allowance
-    left. Yields three values: the board's value, the message about the series (None to keep
-    the last message), and the traces of the finished races. Raises gr.Error.
+    left. Yields three values: the board's value, the message about the series (None to keep the
+    last message), and the traces of the finished races. Raises gr.Error.
     """
     session, traces, stopped = session_of(client), list[Trace](), threading.Event()
     allowance = races.allowances.of(address(client))

@@ -53,9 +53,9 @@ def lane_choices(trace: Trace) -> list[tuple[str, int]]:
 def opening(trace: Trace) -> tuple[int | None, str]:
     """Return the lane and the rule on which the section opens.
 
-    The section opens on the first pair whose rule, with default knobs, would have accepted a draft
-    that the lane rejected. The rule is never the lane's own. If there is no such pair, the section
-    opens on the first pair of all.
+    The section opens on the first pair whose rule, with default knobs, would have accepted a
+    draft that the lane rejected. The rule is never the lane's own. If there is no such pair,
+    the section opens on the first pair of all.
     """
     rejecting = [runner for runner in runners(trace) if len(runner.table.rejections)]
     others = [

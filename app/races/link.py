@@ -2,9 +2,9 @@
 
 The query names a knob only if the knob's value is not the default:
 `?prompt=red+apple&seed=7&model=embedded&lanes=ar,gsd:G=50;d=0.3,gsd`. A field `gsd.G=4`, as in
-older links, applies to every lane of that decoder that does not set the knob itself. `known` is
-the picture to fill in, in base64url: two bytes for each token, which are FFFF if the token is to
-be filled in. `order` is the order in which tokens are filled in.
+older links, applies to every lane of that decoder that does not set the knob itself. `known` is the
+picture to fill in, in base64url: two bytes for each token, which are FFFF if the token is to be
+filled in. `order` is the order in which tokens are filled in.
 
 `race=<id>` names a race that was asked for here. The link shows that race while it is kept;
 after that, only its fields are in the form. `recorded=<name>` names one of the recorded races
@@ -152,8 +152,9 @@ def starts_at_once(query: Sequence[tuple[str, str]]) -> bool:
 def _is_ours(name: str) -> bool:
     """Return whether a field is about the race.
 
-    Raises SettingError for a field that no longer exists, and for a field that was probably meant
-    as a race's field: its name begins like a knob's, or nearly equals the name of a race's field.
+    Raises SettingError for a field that no longer exists, and for a field that was probably
+    meant as a race's field: its name begins like a knob's, or nearly equals the name of a
+    race's field.
     """
     if name in FIELDS or name in KNOBS:
         return True

@@ -95,7 +95,7 @@ class LiveRace:
         self.stopped.set()
 
     def begin(self) -> None:
-        """Wait at most BEGIN_SECONDS until a page has the first message, whose lanes are empty."""
+        """Wait at most BEGIN_SECONDS until a page has the first board, whose lanes are empty."""
         with self._turn:
             self._turn.wait_for(lambda: any(each.ack for each in self._watchers), BEGIN_SECONDS)
 

@@ -46,9 +46,10 @@ class Work:
 class BetweenSteps:
     """Keeps the steps of lanes and other work from running at the same time.
 
-    A step or a part of other work waits at most PATIENCE for the other. Races on several devices
-    may step at once. While a race is on, only one piece of work runs at a time; after d seconds of
-    work, no work starts for d (1 / SHARE - 1) seconds. One piece of work never contains another.
+    A step or a part of other work waits at most PATIENCE for the other. Races on several
+    devices may step at once. While a race is on, only one piece of work runs at a time; after d
+    seconds of work, no work starts for d (1 / SHARE - 1) seconds. One piece of work never
+    contains another.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

@@ -25,8 +25,8 @@ MESSAGES = {Failure.OUT_OF_MEMORY: OUT_OF_MEMORY, Failure.DEVICE_LOST: DEVICE_LO
 def zerogpu_message(error: gr.Error) -> str:
     """Return the message for an error raised by `spaces`, which has one class for all errors.
 
-    The error's title names the kind of error. If a worker raised an exception, the error's message
-    is the name of the exception's class.
+    The error's title names the kind of error. If a worker raised an exception, the error's
+    message is the name of the exception's class.
     """
     title, message = str(getattr(error, "title", "")).lower(), str(error.message)
     if any(part in title for part in ("quota", "credits", "illegal duration")):

@@ -72,8 +72,8 @@ def duration_words(seconds: float) -> str:
 def race_seconds(race: Race) -> float:
     """Return the seconds after which a race is stopped.
 
-    The settings give this time. For a public model on a CPU it is twice the estimated time of all
-    passes of the lanes, at most SLOW_SECONDS, if that is longer.
+    The settings give this time. For a public model on a CPU it is twice the estimated time of
+    all passes of the lanes, at most SLOW_SECONDS, if that is longer.
     """
     model = race.model
     if not (isinstance(model, BodyModel) and model.card and model.slow_pixels):
@@ -99,8 +99,8 @@ class RaceStream:
     def __init__(self, race: Race, note: str, seconds: float, late: str = "") -> None:
         """Prepare a race; the board says `note`.
 
-        After `seconds` the race is stopped and the board says `late`. By default `late` says that
-        the page allows no more seconds.
+        After `seconds` the race is stopped and the board says `late`. By default `late` says
+        that the page allows no more seconds.
         """
         self.race, self.frames = race, list[Frame]()
         self._board = live_board(race)
