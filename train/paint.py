@@ -36,8 +36,8 @@ RGB = {  # colours of plain grounds and of things
     "brown": (128, 86, 58),
     "sky blue": (140, 204, 246),
 }
-CONTRAST = {"black": 0.6, "white": 0.6}  # share of the shading that is kept
-SHADING = 0.85  # the same for other colours
+CONTRAST = {"black": 0.6, "white": 0.6}  # share of the shading that these colours keep
+SHADING = 0.85  # share of the shading that other colours keep
 GREY = 0.045  # chroma below which a colour is grey
 BINS = 72  # bins of hues
 WIDE = np.deg2rad(40)  # how far from the main hue a colour may be

@@ -33,12 +33,12 @@ SHARES = {  # shares of the layouts
     Layout.THREE: 0.1,
     Layout.FOUR: 0.14,
 }
-EQUAL = 0.25  # of the scenes with several things have some thing more than once
-CENTRAL = 0.25  # of the single things are at the centre without drawing a place
+EQUAL = 0.25  # share of scenes with several things that repeat a thing
+CENTRAL = 0.25  # share of single things placed at the centre without drawing a place
 
-COLOURFUL = 0.5  # of the scenes have colours that are not their things' own
-COLOURED = 0.8  # of the things of those scenes have one
-SIZED = 0.6  # of the single things are tiny or huge
+COLOURFUL = 0.5  # share of scenes in which things have colours not their own
+COLOURED = 0.8  # share of the things in such scenes that have a colour not their own
+SIZED = 0.6  # share of single things that are tiny or huge
 
 Ground = Callable[[np.random.Generator], np.ndarray]
 

@@ -14,8 +14,8 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-LENGTH = 200  # characters of a prompt
-PROPOSED = 60  # prompts that wait, each of another phone
+LENGTH = 200  # most characters in a prompt
+PROPOSED = 60  # most waiting prompts, each from a different phone
 FULL_HALL = "The speaker has enough prompts to choose from. Try again in a moment."
 
 

@@ -24,16 +24,16 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from app.api.hall import FULL_HALL, Hall, Proposal
 
-DIGITS = 8  # of a code: with ten tries a minute an address finds one of 64 in months
-STAGES, OWN_STAGES = 64, 4  # with a code at once, in all and of an address
-PHONES = 3  # of a stage
-LIFE_SECONDS = 4 * 3600.0  # of a code
-AWAY_SECONDS = 60.0  # for which a stage that is loaded again may be away
-# Codes that an address may have wrong in such a time. A hall of phones is often one address.
+DIGITS = 8  # in a code: at ten tries a minute, an address needs months to hit one of 64
+STAGES, OWN_STAGES = 64, 4  # most stages with a code, in all and for one address
+PHONES = 3  # most phones of one stage
+LIFE_SECONDS = 4 * 3600.0  # how long a code lasts
+AWAY_SECONDS = 60.0  # how long a stage may be away while its page reloads
+# Wrong codes that an address may send in WRONG_SECONDS. A hall of phones is often one address.
 WRONG, WRONG_SECONDS = {"remote": 10, "hall": 100}, 60.0
-WAITING = 8  # turns that a stage has not heard yet; more are refused
-HEARD_SECONDS = 5.0  # in which a stage hears a turn, or it is taken back
-BEAT_SECONDS = 15.0  # between signs of life on a stream, which a proxy would cut otherwise
+WAITING = 8  # most turns that a stage has not heard yet
+HEARD_SECONDS = 5.0  # a turn that its stage has not heard by then is taken back
+BEAT_SECONDS = 15.0  # between signs of life, without which a proxy cuts a stream
 GONE = (
     "No stage has this code: the stage was closed, or has a new code. Open the link that it shows."
 )
@@ -74,8 +74,8 @@ class Turn:
     confirm it in time.
     """
 
-    number: int  # the turn's, among the stage's turns
-    press: int  # the press's, among the phone's presses
+    number: int  # number among the turns of the stage
+    press: int  # number of the press among the phone's presses
     by: int
     heard: asyncio.Future[bool] = field(default_factory=asyncio.Future)
 
@@ -88,13 +88,13 @@ class Stage:
     key: str
     address: str
     began: float
-    seen: float  # when the stage was there last
+    seen: float  # when the stage was last connected
     listening: int = 0
-    turned: int = 0  # turns that phones asked for
-    waiting: list[Turn] = field(default_factory=list)  # turns that it has not heard yet, in order
+    turned: int = 0  # number of turns that phones asked for
+    waiting: list[Turn] = field(default_factory=list)  # unheard turns, in order
     hall: Hall | None = None  # the open hall, if there is one
-    phones: dict[str, Turn | None] = field(default_factory=dict)  # each with its last turn
-    news: asyncio.Event = field(default_factory=asyncio.Event)  # for its stream of turns
+    phones: dict[str, Turn | None] = field(default_factory=dict)  # each phone's last turn
+    news: asyncio.Event = field(default_factory=asyncio.Event)  # set to wake the stage's stream
 
 
 class Remotes:
@@ -102,8 +102,8 @@ class Remotes:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._stages: dict[str, Stage] = {}  # by code
-        self._wrong: dict[tuple[str, str], list[float]] = {}  # times by kind, address
+        self._stages: dict[str, Stage] = {}  # stages by their code
+        self._wrong: dict[tuple[str, str], list[float]] = {}  # times, by kind and address
 
     def open(self, address: str) -> Stage | None:
         """Return a stage with a new code, or None if there are too many stages."""

@@ -20,14 +20,14 @@ from app.api.visitor import network_of
 from engine.trace import MAX_BYTES
 
 MAX_UPLOAD = MAX_BYTES + 2**16  # the largest trace, and what a form puts around it
-MAX_BODY = 4 * 2**20  # of any other request, which is kept in memory until it is whole
+MAX_BODY = 4 * 2**20  # largest other request; it is kept in memory until it is complete
 UPLOAD = "/gradio_api/upload"
 TOO_LARGE = "The request is too large: at most {} MB are allowed."
-# A request has to be whole after so long, and a second more for each so many bytes that have come:
-# what is sent by halves holds a connection, and what came of it.
+# A request must be complete after BODY_SECONDS, and one second more for each BODY_RATE bytes that
+# have come: an incomplete request holds a connection, and memory for its bytes.
 BODY_SECONDS, BODY_RATE = 30.0, 2**16
 TOO_SLOW = "The rest of the request did not come in time. Send it again."
-MAX_SENDING = 40  # requests of one address that have come in part
+MAX_SENDING = 40  # most incomplete requests of one address
 TOO_MANY = "Too many requests are being sent from this address at once. Try again in a moment."
 FAILED = "The page failed to answer; its log says why."
 NO_ROOM = (

@@ -20,10 +20,10 @@ from engine.settings import SettingError
 
 KINDS = ("glyphs", "grounds", "places")  # the lists of names in world.json
 LISTED = "listed under Lanes and options"
-PLACED = 0.5  # of the surprises of one thing have a place
-COLOURED = 0.3  # of their things that take a colour have one
-SIZED = 0.3  # of those of one thing have a size
-EQUAL = 0.2  # of those of several have one thing several times
+PLACED = 0.5  # share of the surprises with one thing that have a place
+COLOURED = 0.3  # share of the things that can take a colour that have one
+SIZED = 0.3  # share of the surprises with one thing that have a size
+EQUAL = 0.2  # share of the surprises with several things that repeat one
 EXAMPLES = (
     "red dragon and blue rabbit on white snow",  # what the page opens with
     "astronaut above rocket on night stars",

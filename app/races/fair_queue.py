@@ -17,7 +17,7 @@ from functools import partial
 
 from app.workers.race_stream import duration_words
 
-MAX_ADDRESSES = 1000  # whose last turn is remembered; all others count as new
+MAX_ADDRESSES = 1000  # addresses whose last turn is remembered; others count as new
 TIMED_RACES = 5  # the last races of a device, by which waiting times are estimated
 _numbers = itertools.count(1)
 
@@ -40,7 +40,7 @@ class Ticket:
     number: int = field(default_factory=lambda: next(_numbers))
     racing: bool = False
     started: float = 0.0  # the clock's seconds when it began to race
-    seconds: float = 0.0  # for which it had the device; 0 until it leaves
+    seconds: float = 0.0  # how long the race had the device; 0 until it leaves
     cancelled: str = ""
 
 

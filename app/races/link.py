@@ -65,9 +65,9 @@ PAGE_FIELDS = (
     *MOMENT_FIELDS,
 )
 HOST_FIELDS = ("view", "logs", "deep_link", "footer", "header")  # gradio's and those of Spaces
-OURS = (*FIELDS, "go", "present", *KNOBS)  # that another field's name may be meant for
+OURS = (*FIELDS, "go", "present", *KNOBS)  # names that a misspelt field may have meant
 MAX_FIELDS = 100
-NEAR = 0.75  # difflib's likeness from which a name counts as a misspelt one of ours
+NEAR = 0.75  # likeness (difflib) from which a name counts as one of OURS misspelt
 _WHOLE_NUMBER = re.compile(r"[0-9]{1,16}")
 _HOLE = 0xFFFF  # no code: a token to be filled in
 

@@ -64,12 +64,12 @@ class LiveRace:
         self._waiting = waiting
         self.key = secrets.token_urlsafe(9)  # whoever has it may stop the race
         self.recording: RecordedRace | None = None
-        self.stopped = stopped or threading.Event()  # by its visitor
+        self.stopped = stopped or threading.Event()  # set when the visitor stops the race
         self._turn = threading.Condition()
         self._events = EventStream()
         self._last: Snapshot | Update | None = None
         self._watchers: list[_Watcher] = []
-        self._bets: dict[str, int] = {}  # by voter, on lanes
+        self._bets: dict[str, int] = {}  # each voter's lane
         self._seen = time.monotonic()
         self._over = False
         self._error: gr.Error | None = None

@@ -18,10 +18,10 @@ from visualize.board.snapshot import Snapshot
 from visualize.figures.figures import Figure, figures
 from visualize.pictures.recorded_race import RecordedRace
 
-MAX_BYTES = 256 * 2**20  # of one visitor's races, rejected distributions and all
-MAX_ADDRESS_BYTES = 4 * MAX_BYTES  # of the races of one address, a class behind one router perhaps
-STEP_BYTES = 2048  # of a step's Python objects, beside its rows
-KEPT_SECONDS = 600.0  # after the page that showed a race was closed or lost
+MAX_BYTES = 256 * 2**20  # for one visitor's races, with rejected distributions
+MAX_ADDRESS_BYTES = 4 * MAX_BYTES  # for one address: perhaps a class behind one router
+STEP_BYTES = 2048  # for the Python objects of a step, besides the step's rows
+KEPT_SECONDS = 600.0  # how long races are kept after their visitor's page is gone
 
 
 def new_id() -> str:
@@ -31,12 +31,12 @@ def new_id() -> str:
 
 @dataclass(frozen=True, eq=False)
 class StoredRace:
-    """A race that is over or was read from a file. Two such races are equal only if identical."""
+    """A race that is over, or from a file. Traces are long, so races compare by identity."""
 
     id: str
     recording: RecordedRace
-    link: str = ""  # the query with its settings; empty where this page cannot race it
-    raced_here: bool = False  # by the visitor, on this machine
+    link: str = ""  # the query with the settings; "" if this page cannot race them
+    raced_here: bool = False  # whether the visitor raced it on this machine
 
     @cached_property
     def bytes(self) -> int:
@@ -69,7 +69,7 @@ class _Entry:
     visitor: str
     address: str
     race: LiveRace | StoredRace
-    key: str  # of a race that began here; whoever sends it is the visitor who began it
+    key: str  # the secret of a race that began here: only its visitor can send it
     stopped: threading.Event | None  # set by that visitor to end the race and its series
     leave_time: float | None = None
 

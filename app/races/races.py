@@ -41,7 +41,7 @@ NOT_KEPT = (
     "This race is no longer kept here, or it never began. Reload the page to get its settings in"
     " the form, then race again."
 )
-FILE_SECONDS = 5.0  # of a processor, for one visitor's file
+FILE_SECONDS = 5.0  # processor time for one visitor's file
 NOT_YOURS = "Only the page that began this race can stop it."
 
 log = logging.getLogger(__name__)

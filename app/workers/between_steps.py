@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-SHARE = 0.25  # of the time, at most, that other work takes while a race is on
+SHARE = 0.25  # the largest share of the time for other work during a race
 PART = 0.1  # seconds: the first step after a part is slower, since the part has filled the caches
 PATIENCE = 5.0  # seconds that a step and a part wait for one another: either may hang
 
@@ -22,7 +22,7 @@ class Work:
     def __init__(self, turns: BetweenSteps) -> None:
         self._turns = turns
         self._began = turns.begin()
-        self._seconds = 0.0  # of the parts that are done
+        self._seconds = 0.0  # seconds of the parts that are done
 
     @property
     def seconds(self) -> float:
@@ -59,14 +59,14 @@ class BetweenSteps:
     def forget(self) -> None:
         """Start afresh, as a forked process must: it runs none of its parent's races and work."""
         lock = threading.Lock()
-        self._lanes = threading.Condition(lock)  # that wait for the work to end
+        self._lanes = threading.Condition(lock)  # lanes that wait for work to end
         self._next = threading.Condition(lock)  # the one piece of work that is next
-        self._line = threading.Lock()  # in which all others wait, and wake for no step
-        self._races = 0  # that are on
-        self._steps = 0  # being computed
+        self._line = threading.Lock()  # where all other work waits; no step wakes it
+        self._races = 0  # races that are on
+        self._steps = 0  # steps that run now
         self._asked = False  # whether the next piece of work waits for the steps to end
-        self._works = 0  # being done
-        self._due = 0.0  # when the next one may be done beside a race
+        self._works = 0  # pieces of work whose parts run now
+        self._due = 0.0  # the time from which the next part may run during a race
 
     @contextmanager
     def race(self) -> Iterator[None]:

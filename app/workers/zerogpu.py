@@ -24,13 +24,13 @@ from engine.models.supply.device import classify, zero_gpu
 from engine.race import Race, RaceRequest
 from engine.settings import SettingError
 
-STARTUP_SECONDS = 20.0  # to fork, attach the GPU, draw the swatches and the recording
-READ_BYTES_PER_SECOND = 1.5e9  # of weights, from the disk's cache to the GPU
+STARTUP_SECONDS = 20.0  # to fork, attach the GPU, and draw swatches and recording
+READ_BYTES_PER_SECOND = 1.5e9  # speed of loading weights from the disk's cache to the GPU
 # seconds of a forward pass, and what every billion of parameters adds
 PASS_SECONDS, PASS_SECONDS_PER_BILLION = 0.015, 0.004
-WINDOW_COST = 0.6  # of another lane, relative to vanilla AR: fewer passes, each with a window
-MARGIN_SECONDS = 8.0  # before the worker would be killed, the race is stopped
-MAX_CALLS = 4  # at a time
+WINDOW_COST = 0.6  # cost of a lane relative to vanilla AR: fewer passes, each with a window
+MARGIN_SECONDS = 8.0  # the race is stopped this long before the worker is killed
+MAX_CALLS = 4  # most calls at a time
 
 log = logging.getLogger(__name__)
 # By name. In the page's process it is the model that the page opens with, in a worker the one that
