@@ -1,1 +1,1 @@
-"""Turns records into pixels and figures. Knows the engine's records, never gradio."""
+"""Draws pictures and figures from the engine's records. It does not use gradio."""

@@ -1,4 +1,4 @@
-"""The board's files: its markup, its style sheet, and its script, assembled from ES modules."""
+"""The board's files: its markup, its style sheet, and one script joined from its ES modules."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _UNKNOWN = re.compile(r"^(?:import|export|const|let|var)\b.*|.*\bimport(?:\(|\.m
 
 
 class ModuleError(ValueError):
-    """A module cannot be joined to others in one script; the message says which one and why."""
+    """A module cannot be joined with other modules; the message names the module and the reason."""
 
 
 def markup() -> str:
@@ -46,19 +46,19 @@ def styles() -> str:
 
 @functools.cache
 def script(entry: str) -> str:
-    """Return a module of static/ and all its imports as one script. Raises ModuleError."""
+    """Return the module `entry` of static/ and its imports as one script. Raises ModuleError."""
     return bundle(STATIC, entry)
 
 
 def bundle(root: Path, entry: str) -> str:
     """Join the module `entry` and all ES modules that it imports into one script.
 
-    Paths are relative to `root`. Each module comes after its imports, without the words `import`
-    and `export`. A module may have `import { a, b } from "../x/y.js";`, `import y from "./y.json"
-    with { type: "json" };` and `export` before a function, a class, a const or a let. A module of
-    `VENDOR` imports nothing, is minified, and keeps its names to itself. Raises ModuleError for any
-    other form, for a cycle, for an import that is not exported and for a top-level name that two
-    modules share.
+    Paths are relative to `root`. Each module comes after the modules that it imports, without its
+    `import` lines and without the word `export`. A module may have `import { a, b } from
+    "../x/y.js";`, `import y from "./y.json" with { type: "json" };` and `export` before a function,
+    a class, a const or a let. A module of `VENDOR` imports nothing and is minified; only its
+    exported names are visible to other modules. Raises ModuleError for any other form, for a cycle,
+    for an import that is not exported, and for a top-level name that two modules share.
     """
     texts: dict[str, str] = {}
     exports: dict[str, set[str]] = {}

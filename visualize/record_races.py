@@ -30,9 +30,9 @@ TOURED = ("ar", "jacobi", "fpi", "sjd", "scd", "gsd", "lantern", "sjd-pac")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A box of tokens (top, left, height, width) to fill in, in a picture of its own.
+    """The box of a picture that a race fills in: top, left, height and width in tokens.
 
-    Vanilla AR draws that picture from this `prompt` and `seed`. The box is filled in in spread
+    Vanilla AR draws the picture from this `prompt` and `seed`. The race fills the box in spread
     order.
     """
 
@@ -55,7 +55,7 @@ class RaceSpec:
     part: Part | None = None
 
 
-# Smooth grounds are easy to draft and textures hard; things lie between.
+# Smooth backgrounds are easy to draft, textures are hard, and things are in between.
 SPECS = (
     RaceSpec("animals", "red dragon and blue rabbit on white snow", 1),
     RaceSpec("astronaut", "astronaut above rocket on night stars", 6),
@@ -97,10 +97,10 @@ def main() -> None:
     args = parser.parse_args()
     if strange := set(args.slugs) - set(slugs):
         parser.error(f"there is no race {', '.join(sorted(strange))}; there are {', '.join(slugs)}")
-    torch.set_num_threads(2)  # so small a model is no faster with more
+    torch.set_num_threads(2)  # a model this small is no faster with more threads
     model = load("embedded")
     RACES.mkdir(exist_ok=True)
-    run_and_record(SPECS[0], model)  # the first race of a process has caches to fill
+    run_and_record(SPECS[0], model)  # the first race of a process is slower: it fills caches
     for spec in SPECS:
         if not args.slugs or spec.slug in args.slugs:
             path: Path = RACES / f"{spec.slug}.json"

@@ -1,9 +1,9 @@
 """Board: folds a race's frames into what the page draws, live or from a recording.
 
 A recorded race is sent as one snapshot. A race in progress is sent as a snapshot at its start,
-followed by updates. An update has the new rows of step tables (base64 of the rows of
-engine/trace/rows.py), and pictures of new cells. The amount of data therefore depends on the race's
-steps, not on how often the page asks.
+followed by updates. An update has the new rows of step tables, as base64 in the format of
+engine/trace/rows.py, and the pictures of new cells. The amount of data therefore depends on the
+race's steps, not on how often the page asks for an update.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from visualize.pictures.swatches import sheet
 NO_PICTURES = (
     "This file has no pictures of the race. Every other layer shows what happened to each token."
 )
-# The fewest cells whose pictures are sent in one image: an image of one cell has as many bytes as
-# an image of five. Until then the page shows the cells' swatches.
+# The pictures of cells are sent once at least this many cells have a new picture, because an image
+# of one cell has as many bytes as an image of five. Before that the page shows the cells' swatches.
 LEAST_PATCHES = 12
 Pixels = Callable[[np.ndarray], np.ndarray]
 
@@ -45,11 +45,11 @@ class Board:
 
     Args:
         header: the header of the race's trace.
-        pixels: decodes pictures of tokens, int [B, h, w] to uint8 [B, H, W, 3]: of lanes that are
-            over, and of the known cells of lanes that begin. None for a recorded race.
+        pixels: decodes tokens, int [B, h, w], to pictures, uint8 [B, H, W, 3]. It draws lanes that
+            are over, and the known cells of lanes that begin. None for a recorded race.
         swatches: the image file of visualize.pictures.swatches. The page draws drafts with it.
-        preview: like `pixels`, for lanes that race. If None, swatches replace their pictures. An
-            update calls each of the two functions at most once.
+        preview: like `pixels`, but draws lanes that race. If None, these lanes show swatches. An
+            update calls `pixels` and `preview` at most once each.
     """
 
     def __init__(
@@ -93,13 +93,13 @@ class Board:
         return self._state() in (LaneState.FINISHED, LaneState.STOPPED)
 
     def show(self, pictures: Sequence[np.ndarray | None]) -> None:
-        """Set each lane's final picture, uint8 [H, W, 3]; None leaves a lane as it is."""
+        """Set each lane's final picture, uint8 [H, W, 3]. A lane with None keeps its picture."""
         for lane, picture in zip(self._lanes, pictures, strict=True):
             if picture is not None:
                 lane.show(picture)
 
     def pictures(self) -> list[np.ndarray | None]:
-        """Return each lane's final picture, uint8 [H, W, 3]; None for a lane without one so far."""
+        """Return each lane's final picture, uint8 [H, W, 3], or None if the lane has none yet."""
         return [
             lane.picture if lane.is_over and not lane.needs_picture else None
             for lane in self._lanes
@@ -108,7 +108,7 @@ class Board:
     def snapshot(self) -> Snapshot:
         """Return everything that the page draws now.
 
-        Tokens are counted in grid cells. Seconds are on each lane's own clock.
+        A lane's `n` counts grid cells. A lane's `seconds` are on the lane's own clock.
         """
         self._read()
         self._draw_whole()
@@ -167,7 +167,7 @@ class Board:
             lane.show(picture)
 
     def _draw_patches(self) -> tuple[list[tuple[int, ...]], str]:
-        """Return each lane's cells with new pictures, and these pictures as base64 of one image."""
+        """Return each lane's cells with new pictures, and these pictures as one base64 image."""
         cells = [lane.patches.due() if lane.is_racing else () for lane in self._lanes]
         if sum(map(len, cells)) < LEAST_PATCHES:
             return [()] * len(cells), ""
@@ -182,12 +182,12 @@ class Board:
         return cells, base64.b64encode(webp(sheet_of(np.concatenate(drawn)), RACING)).decode()
 
     def _decode(self, decode: Pixels, lanes: Sequence[BoardLane]) -> list[np.ndarray]:
-        """Decode the pictures of the lanes in one call. Return [] if memory runs out."""
+        """Decode the pictures of `lanes` with one call of `decode`; [] if memory runs out."""
         if not lanes:
             return []
         try:
             return list(decode(np.stack([canvas(lane.tokens, self.header.grid) for lane in lanes])))
-        except MemoryError:  # the race needs no pictures, and the next ones may fit
+        except MemoryError:  # the race goes on without pictures, and later pictures may fit
             self.note = NO_MEMORY
             return []
 
@@ -202,8 +202,7 @@ class Board:
     def _places(self, lane: BoardLane) -> dict[MeasuredClock, int | None]:
         """Return a lane's place by each clock.
 
-        A place is None if the lane has not finished, or while a lane that still races could beat
-        it.
+        A place is None until the lane has finished and no lane that still races can beat this lane.
         """
         places: dict[MeasuredClock, int | None] = dict.fromkeys(CLOCKS)
         if lane.state is not LaneState.FINISHED:
@@ -217,7 +216,7 @@ class Board:
         return places
 
     def _results(self) -> tuple[Result, ...]:
-        """Return the results: one row for each finished lane, fastest first; none before the end.
+        """Return one row of results for each finished lane, fastest first; () before the end.
 
         Speed-ups are relative to this race's vanilla AR lane.
         """
@@ -242,7 +241,7 @@ def live_board(race: Race) -> Board:
 
 
 def replay(recording: RecordedRace) -> Snapshot:
-    """Return a whole recorded race as one snapshot, drawn without its model."""
+    """Return a whole recorded race as one snapshot. The race's model is not needed."""
     trace, pictures = recording.trace, recording.pictures
     board = Board(trace.header, None, pictures.swatches if pictures else None)
     for frame in trace.frames:
@@ -274,7 +273,7 @@ def changed_sampling(header: Header) -> str:
 
 
 def token_hash(tokens: Sequence[int]) -> str:
-    """Return FNV-1a, 32 bits, over the tokens as 4 bytes each, little-endian.
+    """Return the 32-bit FNV-1a hash of the tokens. A token is 4 bytes, little-endian.
 
     The page computes the same hash of the tokens that it has drawn.
     """

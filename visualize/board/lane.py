@@ -66,7 +66,8 @@ class BoardLane:
     """Lane `number` of a race: its figures, its step table as text, and its picture.
 
     The attribute `tokens` [h * w] has the known tokens, the committed tokens and the standing
-    drafts, and -1 in all other cells. `figure` is the result that a paper reports for such a lane.
+    drafts, and -1 in all other cells. `figure` is the result that a paper reports for a lane
+    with this decoder and these settings.
     """
 
     def __init__(
@@ -97,8 +98,8 @@ class BoardLane:
         self._sent_file = ""
 
     def fold(self, frame: Frame) -> None:
-        # A lane that begins shows the cells that are known, if there are any. One that ends shows
-        # its picture without drafts.
+        # A lane that begins shows its known cells, if it has any. A lane that ends shows its
+        # picture without drafts.
         self.needs_picture |= frame.state is not self.state and bool(self._known)
         self.state, self.error = frame.state, frame.error or ""
         if (step := frame.step) is not None:
@@ -168,7 +169,10 @@ class BoardLane:
     def update(
         self, number: int, places: dict[MeasuredClock, int | None], cells: tuple[int, ...]
     ) -> LaneUpdate | None:
-        """Return lane `number`'s update with new pictures of `cells`; None if nothing is new."""
+        """Return the update of this lane, which is lane `number`; None if nothing is new.
+
+        `cells` are the cells with new pictures.
+        """
         rows, figures = self._new_rows(), self._figures(places)
         picture = "" if self._file == self._sent_file else self._file
         if not (rows or cells or picture or figures != self._sent):
@@ -177,7 +181,7 @@ class BoardLane:
         return LaneUpdate(**dict(figures), lane=number, table=rows, cells=cells, picture=picture)
 
     def _new_rows(self) -> dict[str, str]:
-        """Return base64 of the rows that the table's text lacks, and add it to that text."""
+        """Return the new rows of each table as base64, and append them to the table's text."""
         rows = {}
         for name, new in self._new.items():
             if new:
@@ -203,11 +207,12 @@ class BoardLane:
         )
 
     def result(self, number: int, ar: BoardLane | None) -> Result:
-        """Return the row of lane `number` in the table of results.
+        """Return the row of this lane, which is lane `number`, in the table of results.
 
-        Speed-ups are relative to the lane `ar`, and None without that lane. If this lane promises
-        vanilla AR's picture, `equal` and `differs` compare the two pictures: in low precision a
-        near tie can fall the other way.
+        Speed-ups are relative to the lane `ar`, and None if `ar` is None. If this lane promises
+        vanilla AR's picture, `equal` and `differs` compare the tokens of this lane with those of
+        `ar`. They can differ in low precision, where rounding decides between two tokens that are
+        almost equally likely.
         """
         equal = differs = None
         identical = self.badge in (Badge.IDENTICAL, Badge.ROUNDED)

@@ -14,12 +14,12 @@ TYPES = STATIC / "trace" / "snapshot.d.ts"
 _HEAD = (
     "// Written by `python -m visualize.board.snapshot_types` from visualize/board/snapshot.py.\n"
 )
-_WIDTH = 101  # of a line with its end; prettier breaks longer lines
+_WIDTH = 101  # characters of a line, its end included; prettier breaks longer lines
 _NAMES = {"string": "string", "boolean": "boolean", "integer": "number", "number": "number"}
 
 
 def snapshot_types() -> str:
-    """Return the file's text: a type for each definition of the model's JSON schema."""
+    """Return the text of the file TYPES: a type for each definition in the JSON schema."""
     _, schema = models_json_schema([(Snapshot, "serialization"), (Update, "serialization")])
     definitions = schema["$defs"]
     return _HEAD + "".join(_definition(name, each) for name, each in definitions.items())

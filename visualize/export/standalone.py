@@ -11,7 +11,7 @@ from visualize.assets import markup, script, styles
 from visualize.board.board import replay
 from visualize.pictures.recorded_race import RecordedRace
 
-# Styles that the board has from the page otherwise.
+# Styles that the board gets from the page, if it is on the page.
 _STYLES = """
 *, ::before, ::after { box-sizing: border-box; }
 body { margin: 0; padding: 28px; background: #ffffff; color-scheme: light;
@@ -25,11 +25,11 @@ body.dark { background: #0f1114; color-scheme: dark; }
 
 
 def standalone(recording: RecordedRace) -> str:
-    """Return the text of the HTML file.
+    """Return the text of an HTML file that plays `recording`.
 
     The file has the race as data, never as markup: a visitor's text reaches the page through JSON
-    and textContent. The file's security policy allows only this one script, and only images that
-    are in the file or that the script makes.
+    and textContent. The file's security policy allows only the file's one script, and only images
+    that are in the file or that the script makes.
     """
     code = f"(() => {{\n{script('standalone.js')}}})();\n"
     if "</script" in code.lower() or "<!--" in code:
@@ -39,9 +39,9 @@ def standalone(recording: RecordedRace) -> str:
         f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
         "img-src data: blob:; base-uri 'none'"
     )
-    # In JSON a < is only ever part of a text, where it may be written so: nothing ends the element.
+    # In JSON, < occurs only in strings, where it can be escaped. So no string can end the element.
     race = json.dumps(replay(recording).wire()).replace("<", "\\u003c")
-    # Half of a surrogate pair is no text.
+    # Half of a surrogate pair cannot be encoded, so a question mark replaces it.
     prompt = recording.trace.header.prompt.encode("utf-8", "replace").decode()
     title = html.escape(f"{prompt} · Photo Finish")
     return f"""<!doctype html>

@@ -1,7 +1,7 @@
 """Draws a verdict's smallest counterexample.
 
 The drawing shows the passes that lead to a picture which the decoder draws too often or too seldom.
-Beside them are the probabilities of that picture and of one token of it.
+Beside the passes are the probabilities of that picture and of one of its tokens.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from html import escape
 from engine.decoders.verdict import Counterexample, Pass, Verdict, settings_in_words
 from visualize.look import COLOURS, DARK
 
-CELL, HEIGHT, LEFT, TOP = 150, 132, 24, 92  # pixels: position's width, pass's height, margins
+CELL, HEIGHT, LEFT, TOP = 150, 132, 24, 92  # pixels: a position's width, a pass's height, margins
 HEAD = 22  # height of the line of words above the passes
 SIDE = 300  # width of the column beside the passes
 BARS = 44  # height of a bar of probability 1
@@ -20,7 +20,10 @@ _STATUS = {"accepted": "same", "resampled": "changed", "fresh": "identical", "fo
 
 
 def counterexample_svg(verdict: Verdict) -> str:
-    """Return an SVG file for light and dark pages. Raises ValueError without a counterexample."""
+    """Return the drawing as an SVG file for light and dark pages.
+
+    Raises ValueError if `verdict` has no counterexample.
+    """
     example = verdict.counterexample
     if example is None:
         raise ValueError(f"the verdict on {verdict.decoder} has no counterexample")
@@ -98,7 +101,7 @@ _BEFORE = "soft big middle"
 
 
 def _position(step: Pass, row: int, x: float, y: float) -> Iterator[str]:
-    """Yield p, q and the outcome at one row of a pass."""
+    """Yield the SVG elements of p, q and the outcome at row `row` of a pass."""
     has_draft = row < len(step.drafts) and step.drafts[row] >= 0
     committed = row < len(step.committed)
     codes, base = len(step.p[row]), y + 18 + BARS
@@ -127,7 +130,10 @@ def _position(step: Pass, row: int, x: float, y: float) -> Iterator[str]:
 
 
 def _beside(example: Counterexample, x: float) -> Iterator[str]:
-    """Yield the probabilities of the token and of the picture, by vanilla AR and this decoder."""
+    """Yield the SVG elements of the column beside the passes.
+
+    It has the probabilities of the token and of the picture, by vanilla AR and by this decoder.
+    """
     place = f"after {', '.join(map(str, example.prefix))}" if example.prefix else "at first"
     for number, (words, p, decoder_p) in enumerate(
         (

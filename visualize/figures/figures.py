@@ -46,14 +46,14 @@ from visualize.figures.plots import (
 
 HATCHES = ("", "/", "x", "-")  # one for each of PARTS
 PARTS = {"forward": "forward pass", "verify": "verification", "cache": "cache", "draft": "drafter"}
-# Acceptance lengths that share a bar.
+# The first and the last acceptance length of each bar.
 SPANS = ((1, 1), (2, 2), (3, 3), (4, 4), (5, 8), (9, 16), (17, 32), (33, 64), (65, 96))
-FEWEST_PAIRS = 5  # a mean over fewer is noise
+FEWEST_PAIRS = 5  # a mean over fewer pairs or drafts is noise
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure: `name` for code, `title` and `sentence` for the page, and the bare plot."""
+    """A figure: a `name` for code, a `title` and a `sentence` for the page, and a plot."""
 
     name: str
     title: str
@@ -62,7 +62,7 @@ class Figure:
 
 
 def figures(trace: Trace) -> list[Figure]:
-    """Return the figures of a race; none if no lane made a step.
+    """Return the figures of a race; [] if no lane made a step.
 
     The figures contain no text that a visitor typed.
     """
@@ -128,7 +128,7 @@ def _progress(lanes: Sequence[tuple[Runner, Progress]], clock: str, length: int)
         x, y = thinned(getattr(curve, clock), curve.tokens)
         shown = "%{x}" if clock == "passes" else "%{x:.2f}"
         look = lane_look(lane)
-        # Only the last step is marked: there lines are distinct without colour.
+        # Only the last step has a marker, which tells the lines apart without colour.
         look["marker"] |= {"size": [0] * (len(x) - 1) + [9], "opacity": 1, "line": {"width": 0}}
         hover = f"{lane.name}<br>%{{y}} tokens after {shown} {clock}<extra></extra>"
         plot.add_scatter(x=x, y=y, mode="lines+markers", hovertemplate=hover, **look)
@@ -172,7 +172,7 @@ def _gain(lanes: Sequence[tuple[Runner, Lengths]]) -> go.Figure:
 def _by_length(
     lanes: Sequence[tuple[Runner, Lengths]], value: str, title: str, whole: str
 ) -> go.Figure:
-    """Draw bars over acceptance lengths; long lengths share a bar.
+    """Draw `value` as bars over acceptance lengths; several long lengths share a bar.
 
     A lane whose steps all committed one token is left out: its single bar would say nothing.
     """
@@ -212,7 +212,7 @@ def _shift(lanes: Sequence[tuple[Runner, np.ndarray]]) -> go.Figure:
 
 
 def _sorted(plot: go.Figure, lanes: Sequence[tuple[Runner, np.ndarray]], words: str) -> go.Figure:
-    """Draw each lane's values, largest first, against the share of values at least as large."""
+    """Draw each value of a lane against the share of the lane's values at least as large."""
     for lane, values in lanes:
         x, y = thinned((np.arange(len(values)) + 0.5) / max(len(values), 1), values)
         hover = f"{lane.name}<br>%{{x:.0%}} of its {words} of %{{y:.3f}} or more<extra></extra>"
@@ -255,7 +255,7 @@ def _add_shares(
     words: str,
     **options: Any,
 ) -> None:
-    """Add a lane's shares of accepted drafts with their intervals, for the bins in `some`."""
+    """Add a lane's share of accepted drafts, with its interval, for each bin in `some`."""
     y, low, high = bins.share[some], bins.low[some], bins.high[some]
     plot.add_scatter(
         x=x,

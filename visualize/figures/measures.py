@@ -30,7 +30,7 @@ class Runner:
         name: the lane's short name.
         repeat: number of earlier lanes with the same decoder.
         lossless: whether the decoder's badge says that its distribution is the model's own.
-        promise: the badge as a sentence has it: "lossless", "relaxed" or the badge's words.
+        promise: the badge as sentences word it: "lossless", "relaxed" or the badge's words.
         block: whether the lane tests the drafts of a block together.
     """
 
@@ -78,7 +78,7 @@ def _promise(decoder: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Committed tokens, target passes and seconds at the start and after each step, [S + 1]."""
+    """Tokens committed, target passes and seconds, at the start and after each step [S + 1]."""
 
     tokens: np.ndarray
     passes: np.ndarray
@@ -86,7 +86,7 @@ class Progress:
 
 
 def progress(table: StepTable) -> Progress:
-    """Return how the frontier advanced; the first entry is the start, before any step."""
+    """Return how the lane advanced. The first entry of each array is for the start."""
     passes = np.concatenate([[0], table.steps["nfe"]])
     return Progress(table.frontier, passes.astype(int), table.clock)
 
@@ -100,7 +100,7 @@ class Rows:
 
 
 def rows_read(table: StepTable) -> Rows:
-    """Return how many rows were read. Passes are not equal work: each reads a whole window."""
+    """Return how many rows the model read. Passes differ in work: each reads a whole window."""
     rows, committed = table.steps["rows"].sum(), table.steps["committed"].sum()
     return Rows(float(rows / len(table)), float(rows / committed))
 
@@ -127,11 +127,11 @@ class Lengths:
 def acceptance_lengths(table: StepTable) -> Lengths:
     """Return the acceptance lengths of a lane's steps (SJD-PAC Fig. 1a and 1b).
 
-    The acceptance length l of a step is the number of tokens it committed, the last sampled one
-    included. With n_l steps of length l out of N, a pass yields sum l n_l / N = 1 + sum (l - 1) n_l
-    / N tokens. Vanilla AR gets the first token of each step too, so a length's gain is (l - 1) n_l
-    / sum (l' - 1) n_l': the paper counts only "additionally accepted tokens". If no step was longer
-    than 1, there is no speed-up and every gain is 0.
+    The acceptance length l of a step is the number of tokens that the step committed, the last
+    sampled token included. If n_l of N steps have length l, the mean number of tokens a pass is sum
+    l n_l / N = 1 + sum (l - 1) n_l / N. Vanilla AR commits the first token of each step too, so the
+    gain of length l is (l - 1) n_l / sum (l' - 1) n_l': the paper counts only "additionally
+    accepted tokens". If no step was longer than 1, there is no speed-up and every gain is 0.
     """
     committed = table.steps["committed"].astype(int)
     lengths, counts = np.unique(committed, return_counts=True)
@@ -160,7 +160,10 @@ def sorted_shifts(table: StepTable) -> np.ndarray:
 
 
 def is_claimed(lane: Runner, shifts: np.ndarray) -> bool:
-    """Return whether a lane's shifts, largest first, are all 0 only by its author's claim."""
+    """Return whether a lane's shifts are all 0, and only the decoder's author says so.
+
+    `shifts` are sorted, largest first.
+    """
     return len(shifts) > 0 and is_claim(lane.decoder, shifts[0])
 
 
@@ -179,8 +182,8 @@ class Acceptance:
         high: upper end of that interval [10].
         rate: share of all trials that were accepted.
         promised: mean 1 - TV of all trials.
-        z: number of standard deviations by which `rate` exceeds `promised`, if every trial passes
-            with probability 1 - TV.
+        z: number of standard deviations by which `rate` exceeds `promised`. The standard deviation
+            assumes that every trial passes with probability 1 - TV.
     """
 
     trials: np.ndarray
@@ -205,8 +208,8 @@ def acceptance(table: StepTable) -> Acceptance | None:
     p.
 
     Forced positions and drafts after a rejection are not trials. Neither are the comparisons of
-    Jacobi and fixed-point iteration: they compare a draft with a new sample, and the two agree with
-    another probability.
+    Jacobi and fixed-point iteration: they compare a draft with a new sample, and the probability
+    that draft and sample agree is not 1 - TV.
     """
     tested = _tested(table)
     if not tested.any():
@@ -240,7 +243,7 @@ class Depths:
 
     Attributes:
         depth: depths at which drafts were tested, ascending [K]. Depth 1 is the first draft after
-            the frontier or, if rows advance independently, after its row's frontier.
+            the frontier or, if rows advance independently, after the frontier of the draft's row.
         trials: number of tested drafts at each depth [K].
         share: share of these drafts that were accepted [K].
         low: lower end of the share's 95% Wilson interval [K].
@@ -265,7 +268,7 @@ def acceptance_by_depth(table: StepTable, stride: int) -> Depths | None:
     tested = _tested(table)
     if not tested.any():
         return None
-    # A window is a step or, if rows advance independently, one row of the picture in a step.
+    # A window is a whole step or, if rows advance independently, one picture row of a step.
     row = table.position // stride if len(table.places) else np.zeros_like(table.step)
     window = table.step * (1 + row.max()) + row
     order = np.argsort(window, kind="stable")
@@ -321,27 +324,27 @@ class Distances:
 
 
 def tv_by_distance(table: StepTable) -> Distances:
-    """Measure how far a rejection moves the distributions after it (after SJD-PAC Fig. 4).
+    """Measure how far a rejection moves the distributions of later positions (SJD-PAC Fig. 4).
 
     A step that rejects the draft at position i puts another token there and leaves drafts at i + j.
     The q of these drafts is this step's p, computed after the rejected token. The next step
-    computes p at i + j after the new token. Its TV(p, q) is therefore the total variation between
-    the distributions before and after the change, at distance j. The result is the mean for each j
-    over all rejections of the lane.
+    computes p at i + j after the new token. TV(p, q) in the next step is therefore the total
+    variation between the distributions before and after the change, at distance j. The result is
+    the mean of this TV for each j over all rejections of the lane.
 
     Two things differ from the paper, which masks only position i in the cache. Tokens that were
     redrawn between i and i + j changed the distributions as well, and the drafts at the far end of
-    a window are recent. Left out are positions that the rejecting step's window did not reach,
-    drafts from another distribution than this p (an EAGLE drafter's), and forced positions. Lanes
-    whose rows advance independently have no distances, because they reject in several places at
-    once.
+    a window are recent. The mean leaves out forced positions, positions that the rejecting step's
+    window did not reach, and drafts that were not drawn from that step's p but, for example, by an
+    EAGLE drafter. Lanes whose rows advance independently have no distances, because such a lane
+    rejects in several places at once.
     """
     if len(table.places):
         return Distances(np.zeros(0, int), np.zeros(0), np.zeros(0, int))
     rows = table.positions
     last = table.first[:-1] + table.steps["committed"] - 1  # last committed row of each step
     rejecting = (rows["status"][last] == Status.RESAMPLED) & (rows["draft"][last] != NONE)
-    before = np.maximum(table.step - 1, 0)  # the step before the row's own
+    before = np.maximum(table.step - 1, 0)  # for each row, the step before its step
     reach = table.frontier[:-1] + table.steps["positions"]
     is_pair = (
         (table.step > 0)

@@ -1,6 +1,6 @@
 """The parts that all figures share: an empty plot, a lane's look, and lines with few points.
 
-Plots suit white and dark pages: they have no background, and their grey text reads on both. A
+Plots suit white and dark pages: they have no background, and their grey text is legible on both. A
 decoder keeps its colour, dash and symbol from figure to figure and from race to race.
 """
 
@@ -21,7 +21,7 @@ INK, RULE = "#7b7f87", "rgba(128, 132, 140, 0.28)"
 # A lane gets a later dash and hatch if an earlier lane has the same decoder.
 DASHES = ("solid", *(look["dash"] for name, look in DECODER_LOOKS.items() if name != "ar"))
 HATCHES = tuple(dict.fromkeys(look["hatch"] for look in DECODER_LOOKS.values()))
-MOST_POINTS = 400  # points of a line: more points than pixels only make the page heavy
+MOST_POINTS = 400  # points of a line; more points than pixels would only make the page slow
 
 
 def decoder_look(decoder: str) -> dict[str, str]:
@@ -30,7 +30,7 @@ def decoder_look(decoder: str) -> dict[str, str]:
 
 
 def lane_look(lane: Runner, size: int = 7) -> dict[str, Any]:
-    """Return the name, line and marker of a lane's traces, the same in every figure.
+    """Return the name, line and marker of a lane's curves, the same in every figure.
 
     The first lane of a decoder has the decoder's look. The second has a greyer colour, another dash
     and an open symbol.
@@ -47,7 +47,7 @@ def lane_look(lane: Runner, size: int = 7) -> dict[str, Any]:
 
 
 def lane_colour(lane: Runner) -> str:
-    """Return a lane's colour, which reads on white and dark pages.
+    """Return a lane's colour, which is legible on white and dark pages.
 
     It is the decoder's colour, moved towards the text's grey for each earlier lane of that decoder.
     """
@@ -68,12 +68,12 @@ def lane_hatch(lane: Runner) -> str:
 
 
 def lane_fill(lane: Runner, hatch: str) -> dict[str, Any]:
-    """Return the marker of a bar with a hatch, in a lane's colour."""
+    """Return the marker of a bar that has a lane's colour and `hatch`."""
     return hatched(hatch) | {"color": lane_colour(lane)}
 
 
 def hatched(hatch: str) -> dict[str, Any]:
-    """Return the marker of a bar with a hatch, in the text's grey."""
+    """Return the marker of a bar that has the text's grey and `hatch`."""
     pattern = {
         "shape": hatch,
         "fillmode": "overlay",

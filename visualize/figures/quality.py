@@ -35,14 +35,14 @@ BAND = "rgba(128, 132, 140, 0.22)"
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """Lanes of one rule that differ in one knob, drawn as a line. `where` has its other knobs."""
+    """Lanes of one rule that differ in one knob, drawn as a line. `where` has shared settings."""
 
     title: str
     decoder: str
     knob: str
     where: tuple[tuple[str, str], ...] = ()
     dash: str = "solid"
-    symbol: str | None = None  # the decoder's own by default
+    symbol: str | None = None  # if None, the decoder's own symbol
     label: str = "top center"  # position of the last point's label
 
 
@@ -83,7 +83,10 @@ def stored() -> Quality:
 
 
 def quality_figures(quality: Quality, trace: Trace) -> list[Figure]:
-    """Return panels against passes: shift, log p and, with a judge, the share of right pictures."""
+    """Return panels of shift, of log p and, with a judge, of the share of right pictures.
+
+    All panels have passes as their x axis. The lanes of `trace` are rings in the panel of shift.
+    """
     points = shifts(quality)
     panels = [
         Figure(
@@ -126,7 +129,7 @@ def about(quality: Quality, trace: Trace) -> str:
 
 
 def _difference(quality: Quality, trace: Trace) -> str:
-    """Return how the race differs from the measurement, or ""."""
+    """Return how the race differs from the measurement, or "" if it does not."""
     header = trace.header
     if header.model != quality.model:
         return (
@@ -142,15 +145,15 @@ def _difference(quality: Quality, trace: Trace) -> str:
 
 
 def shifts(quality: Quality) -> list[PanelPoint]:
-    """Return the mean shift of each point; intervals are over pictures."""
+    """Return the mean shift of each point, with an interval over pictures."""
     return _means(quality, lambda _, picture: picture.shift)
 
 
 def log_p_changes(quality: Quality) -> list[PanelPoint]:
     """Return each point's mean log p minus vanilla AR's, in nats a token.
 
-    The two draw pictures of the same captions and seeds. Above 0, the point's pictures are more
-    likely than vanilla AR's.
+    The point's lane and vanilla AR draw the same captions from the same seeds. Above 0, the point's
+    pictures are more likely than vanilla AR's.
     """
     return _means(quality, lambda first, picture: (picture.log_p - first.log_p) / quality.tokens)
 
@@ -187,7 +190,7 @@ def rings(trace: Trace) -> list[tuple[str, str, int, float]]:
 
 
 def _means(quality: Quality, value: Callable[[Picture, Picture], float]) -> list[PanelPoint]:
-    """Return each point's mean over captions of `value(vanilla AR's picture, its own picture)`."""
+    """Return the mean over captions of `value(vanilla AR's picture, the point's picture)`."""
     baseline = next(point for point in quality.points if point.lane == BASELINE)
     points = []
     for point in quality.points:
@@ -266,7 +269,7 @@ def _add(
     texts: list[str],
     **look: Any,
 ) -> None:
-    """Add a trace of points with their intervals."""
+    """Add `points` and their intervals to `plot` as one curve."""
     hover = (
         "%{customdata[0]}<br>%{x:.1f} passes a picture<br>"
         f"%{{y:{number}}} (95%: %{{customdata[1]:{number}}} to %{{customdata[2]:{number}}})"
@@ -293,7 +296,7 @@ def _add(
 
 
 def _look(decoder: str, symbol: str | None = None) -> dict[str, Any]:
-    """Return a decoder's marker, with `symbol` in place of the decoder's own."""
+    """Return a decoder's marker, with `symbol`, if given, in place of the decoder's symbol."""
     look = decoder_look(decoder)
     return {"marker": {"color": look["colour"], "symbol": symbol or look["symbol"], "size": 9}}
 

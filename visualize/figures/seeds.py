@@ -1,6 +1,6 @@
-"""One race from several seeds: each lane's mean figures with 95% intervals, and its rank.
+"""One race run from several seeds: each lane's mean figures with 95% intervals, and its rank.
 
-A lane has a rank only if its place is not within noise.
+A lane has no rank if the noise over seeds could change the lane's place.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from visualize.figures.measures import runners
 class Estimate:
     """A mean over seeds and the half-width of its 95% interval (Student's t).
 
-    A single seed has no interval; its half-width is None.
+    `half` is None for a single seed, which has no interval.
     """
 
     mean: float
@@ -30,7 +30,7 @@ class Estimate:
         return Estimate(summary["mean"], summary.get("plus_minus"))
 
     def text(self, digits: int, unit: str = "") -> str:
-        """Return the mean, with the interval's half-width where there is one."""
+        """Return the mean and, if it is known, the half-width, each with `digits` decimals."""
         half = "" if self.half is None else f" ± {self.half:.{digits}f}"
         return f"{self.mean:.{digits}f}{unit}{half}"
 
@@ -41,8 +41,8 @@ class SeedFigures:
 
     `faster` is the mean over seeds of vanilla AR's seconds divided by this lane's seconds. It is
     None if vanilla AR did not finish from every seed. A rank is None if the lane is tied with a
-    neighbour in the order of the means: the 95% interval of their difference over seeds contains
-    zero.
+    neighbour in the order of the means: the 95% interval of the difference between the two lanes
+    contains zero.
     """
 
     index: int
@@ -82,7 +82,7 @@ def over_seeds(traces: Sequence[Trace]) -> list[SeedFigures]:
 
 
 def ranks(values: dict[int, list[float]]) -> dict[int, int | None]:
-    """Return the rank of each lane, the lowest mean first; None for a tie within noise."""
+    """Return the rank of each lane, 1 for the lowest mean; None for a tie within noise."""
     order = sorted(values, key=lambda i: sum(values[i]))
     pairs = itertools.pairwise(order)
     tied = {i for pair in pairs if _within_noise(*(values[i] for i in pair)) for i in pair}

@@ -1,8 +1,8 @@
 """Sentences on what to see in each figure, with this race's numbers.
 
-If the race does not show it, another sentence says so. The sentences are plain text of the
-program's own words and numbers. The caller, a figure, passes each lane together with its measured
-value.
+If the race does not show what a figure is about, the sentence says so. The sentences are plain
+text of the program's own words and numbers. Each function gets the lanes, each together with the
+lane's measure.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from visualize.figures.measures import (
 
 HALF = 0.5
 FLAT = 0.05  # a distribution whose likeliest token is no likelier than this is flat (GSD Sec. 3.1)
-NEAR = 3.0  # standard deviations from the diagonal that count as chance
+NEAR = 3.0  # up to this many standard deviations from the diagonal are chance
 FEWEST = 20  # means over fewer pairs are not put into words
 
 
@@ -88,7 +88,7 @@ def gain(lanes: Sequence[tuple[Runner, Lengths]]) -> str:
     lane, histogram = max(lanes, key=lambda entry: entry[1].mean)
     if histogram.mean <= 1:
         return "No step committed more than one token, so there is no speed-up."
-    longest = np.cumsum(histogram.gain[::-1])[::-1]  # by steps of at least each length
+    longest = np.cumsum(histogram.gain[::-1])[::-1]  # the gain of all steps of at least each length
     start = int(np.flatnonzero(longest >= min(HALF, longest[0]))[-1])
     share = histogram.share[start:].sum()
     return (
@@ -164,9 +164,10 @@ def depth(lanes: Sequence[tuple[Runner, Depths]]) -> str:
 
 
 def shift(lanes: Sequence[tuple[Runner, np.ndarray]], claims: Sequence[Runner] = ()) -> str:
-    """Return the sentence on the shifts of each lane's steps, each given the lane's own prefix.
+    """Return the sentence on the shifts in each lane.
 
-    `claims` are lanes whose shifts are 0 only by their author's claim.
+    A shift compares two distributions given the tokens that the same lane committed before. `lanes`
+    have measured shifts. `claims` are lanes whose shift of 0 is only the decoder author's claim.
     """
     if not claims:
         return _shifts(lanes)
@@ -206,7 +207,7 @@ def meaning_of_shift(priced: bool) -> str:
 
 
 def distance_in_words(tv: float) -> str:
-    """Return a TV distance above 0 as a number, and as a share of 100 tokens."""
+    """Return a TV distance above 0 in words: "0.05, as if 5 in 100 tokens were not the model's"."""
     number = f"{tv:.2f}" if tv >= 0.01 else f"{tv:.1g}"
     return f"{number}, as if {100 * float(number):g} in 100 tokens were not the model's"
 
@@ -277,9 +278,9 @@ def _finished(lanes: Sequence[tuple[Runner, Progress]]) -> list[tuple[Runner, Pr
 def _winner(
     lanes: Sequence[tuple[Runner, Progress]], clock: Callable[[Progress], float]
 ) -> tuple[tuple[Runner, Progress], tuple[Runner, Progress] | None]:
-    """Return the lane that is first by a clock, and the lane to compare it with, if any.
+    """Return the winner by `clock` and, if there is another lane, the lane to compare it with.
 
-    The second lane is vanilla AR. If vanilla AR won or did not finish, it is the last lane.
+    The other lane is vanilla AR's. If vanilla AR won or did not finish, it is the slowest lane.
     """
     ranked = sorted(lanes, key=lambda entry: clock(entry[1]))
     others = [entry for entry in ranked[1:] if entry[0].decoder == "ar"] or ranked[1:]

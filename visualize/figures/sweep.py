@@ -1,4 +1,4 @@
-"""The figures of a sweep of one knob: passes and seconds over its values, with intervals."""
+"""The figures of a sweep of one knob: passes and seconds over the knob's values, with intervals."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _figure(
 
 
 def _sentence(knob: str, unit: str, points: list[Point], seeds: int, digits: int) -> str:
-    """Return which value takes the fewest passes or seconds, or that the seeds leave it open."""
+    """Return the sentence on the knob's value that takes the fewest passes or seconds."""
     value, mean, rank = min(points, key=lambda point: point[1].mean)
     least = f"{knob} = {value:g} takes {mean.text(digits)} {unit}"
     if rank is not None:

@@ -1,6 +1,7 @@
-"""Draws "what if": a lane's picture, with the drafts marked that another rule would have accepted.
+"""Draws the two plots of "what if".
 
-A second plot has the number of these drafts against one knob of the rule.
+The first marks, on a lane's picture, the drafts that another rule would have accepted. The second
+shows the number of drafts that this rule accepts against one of the rule's knobs.
 """
 
 from __future__ import annotations
@@ -13,17 +14,17 @@ import plotly.graph_objects as go
 from visualize.figures.plots import blank_plot
 from visualize.pictures.recorded_race import RecordedRace
 
-SIDE = 240  # pixels of the picture, and the height of a curve
+SIDE = 240  # side of the picture and height of the curve's plot, in pixels
 MARK, EDGE = "#ffd400", "#14161a"  # colours of a frame, visible on every picture
 
 
 def marked_picture(
     recording: RecordedRace, lane: int, positions: Sequence[int], name: str
 ) -> go.Figure:
-    """Draw a lane's final picture with a frame around the cell of each given position.
+    """Draw a lane's final picture with a frame around the cell of each of `positions`.
 
-    If the recording has no picture of the lane, only the frames are drawn. `name` says which lane's
-    drafts they are, and which rule judged them.
+    If the recording has no picture of the lane, only the frames are drawn. `name` says which lane
+    the drafts belong to, and which rule judged them.
     """
     header, pictures = recording.trace.header, recording.pictures
     rows, columns = header.grid
@@ -71,10 +72,10 @@ def count_plot(
     most: int,
     name: str,
 ) -> go.Figure:
-    """Draw how many of `most` drafts the rule accepts (`counts`) against a knob's `values`.
+    """Draw `counts`, the number of drafts out of `most` that the rule accepts, against `values`.
 
-    `current` is the value and the count of the present setting. `name` says which lane's drafts
-    they are, and which rule judged them.
+    `values` are values of `knob`. `current` is the value and the count of the present setting.
+    `name` says which lane the drafts belong to, and which rule judged them.
     """
     plot = blank_plot(knob, "drafts accepted")
     plot.update_layout(height=SIDE, showlegend=False)

@@ -33,11 +33,11 @@ def atlas(swatches: bytes, codes: int) -> np.ndarray:
 
 
 class Cells:
-    """Draws one lane, with its grid fitted into side x side pixels.
+    """Draws one lane's grid, fitted into `side` x `side` pixels.
 
-    `picture` is the lane's final picture as an image file, and `swatches` is what `atlas` returns;
-    each is None if the recording lacks it. `most` is the number at the end of the layer's scale.
-    `palette` has the page's colours by name.
+    `picture` is the lane's final picture as an image file, and `swatches` is what `atlas` returns.
+    Either is None if the recording does not have it. `most` is the number at the end of the layer's
+    scale. `palette` has the page's colours by name.
     """
 
     def __init__(
@@ -58,8 +58,8 @@ class Cells:
         self._swatches = swatches
         self._grid = grid
         self._kept = np.flatnonzero(replay.known >= 0)  # cells that were known from the start
-        # Where rows and columns begin, and end. A long grid's cells may be narrower than a pixel;
-        # its picture is not.
+        # The pixels where rows and columns begin and end. If the grid is very long, a cell may be
+        # narrower than a pixel, but the whole grid is at least one pixel wide.
         self._rows, self._columns = (
             np.round(np.linspace(0, max(1, round(side * count / max(grid))), count + 1)).astype(int)
             for count in grid
@@ -99,9 +99,9 @@ class Cells:
         return self._picture is None and self._swatches is None
 
     def _pictured(self, instant: Instant) -> Image.Image:
-        """Draw committed cells solid, the drafts' swatches pale, and the rest as paper.
+        """Draw committed cells solid, drafts as pale swatches, and all other cells as paper.
 
-        Without a picture, committed cells are swatches. Without swatches, they are grey.
+        Without a picture, committed cells are swatches. Without swatches, they and drafts are grey.
         """
         out = self._flat(self._palette["paper"])
         stage = np.zeros(int(np.prod(self._grid)), int)
@@ -115,7 +115,7 @@ class Cells:
         return Image.fromarray(np.where(self._spread(stage > 1)[..., None], solid, out))
 
     def _tiled(self, instant: Instant) -> np.ndarray:
-        """Draw the known and the reached cells as swatches of their tokens."""
+        """Draw the known cells and the reached cells as swatches of their tokens."""
         reached = self._replay.table.positions["token"][instant.rows]
         tokens = np.concatenate([self._replay.known[self._kept], reached])
         if self._swatches is None or tokens.max() >= len(self._swatches):
@@ -131,7 +131,7 @@ class Cells:
         return np.asarray(Image.fromarray(whole).resize(self.size, Image.Resampling.BOX))
 
     def _coloured(self, instant: Instant) -> Image.Image:
-        """Draw each cell's colour, smaller for a draft; a cell with no value has a grey stroke."""
+        """Draw a box of each cell's colour, smaller for drafts; no value is a grey stroke."""
         values = self._replay.values(self._layer, instant)
         known = ~np.isnan(values)
         painted = np.tile(
@@ -174,7 +174,7 @@ class Cells:
         return Image.composite(blended, image, mask)
 
     def _notches(self, image: Image.Image, instant: Instant) -> None:
-        """Draw a pale notch where each run begins, because neighbours may have the same length."""
+        """Draw a pale notch where each run begins, because neighbouring runs may look alike."""
         width = max(1, round(NOTCH["width"] * self._side))
         for cell in self._replay.run_starts(instant):
             left, top, right, bottom = self._box(int(cell))
@@ -185,7 +185,7 @@ class Cells:
                 image.paste(Image.blend(patch, pale, NOTCH["opacity"]), box)
 
     def _marked(self, instant: Instant) -> Image.Image:
-        """Draw in each cell the status that it got from the last step that touched it."""
+        """Draw in each reached cell the mark of the cell's latest status."""
         image = Image.fromarray(self._flat(self._palette["paper"]))
         statuses = self._replay.table.positions["status"][instant.rows]
         for i, (cell, status) in enumerate(zip(instant.cells, statuses, strict=True)):
@@ -200,7 +200,7 @@ class Cells:
         return image
 
     def _hatch(self, image: Image.Image, cells: np.ndarray) -> None:
-        """Hatch these cells: the cells of an infilling where nothing is drawn yet."""
+        """Hatch `cells`, the cells of an infilling where nothing is drawn yet."""
         for cell in cells:
             left, top, right, bottom = self._box(cell)
             sprite = hatched(max(1, right - left), max(1, bottom - top), self._palette["paper"])
@@ -240,9 +240,10 @@ class Cells:
         return left, top, right, bottom
 
     def _frames(self, image: Image.Image, cells: range) -> None:
-        """Draw dashed frames around cells that follow one another.
+        """Draw dashed frames around `cells`, which follow one another in raster order.
 
-        There are at most three: the rest of a row, whole rows, and part of a row.
+        At most three frames are drawn: around the end of a row, around whole rows, and around the
+        beginning of a row.
         """
         pen = ImageDraw.Draw(image)
         columns = self._grid[1]
@@ -264,7 +265,7 @@ class Cells:
                     pen.line((x, at, x, min(bottom, at + dash)), self._palette["ink"], width)
 
     def _edge(self, image: Image.Image, cells: np.ndarray) -> None:
-        """Draw the frontier: the line around the committed cells, row by row."""
+        """Draw the frontier: the line that separates `cells`, the committed ones, from the rest."""
         reach = np.bincount(cells // self._grid[1], minlength=self._grid[0])
         first = int(np.argmax(reach < self._grid[1]))
         path = [(self.size[0] - 1, int(self._rows[first]))]
@@ -284,7 +285,7 @@ class Cells:
 @functools.lru_cache(64)
 def stroke(width: int, height: int, paper: str) -> Image.Image:
     """Return the image of a missing value: a grey stroke."""
-    fine = 8  # times larger at first: Pillow's lines lie half a fine pixel off the page's
+    fine = 8  # drawn 8 times larger: Pillow's lines lie half a pixel off the page's lines
     image = Image.new("RGB", (width * fine, height * fine), paper)
     ends = [(fine * width * x, fine * height * y) for x, y in (NO_VALUE["from"], NO_VALUE["to"])]
     ImageDraw.Draw(image).line(
@@ -296,7 +297,7 @@ def stroke(width: int, height: int, paper: str) -> Image.Image:
 @functools.lru_cache(64)
 def hatched(width: int, height: int, paper: str) -> Image.Image:
     """Return the image of a cell to fill in: grey lines that run on from cell to cell."""
-    fine = 4  # times larger at first, for smooth edges
+    fine = 4  # drawn 4 times larger and then reduced, for smooth edges
     image = Image.new("RGB", (width * fine, height * fine), paper)
     pen = ImageDraw.Draw(image)
     line = round(fine * max(1, TO_FILL["width"] * min(width, height)))
@@ -308,10 +309,10 @@ def hatched(width: int, height: int, paper: str) -> Image.Image:
 
 @functools.lru_cache(256)
 def mark(status: Status, width: int, height: int) -> Image.Image:
-    """Return the image of a status: a dark shape on a colour, either of which identifies it."""
+    """Return the image of a status: a dark shape on a colour. Each of the two identifies it."""
     name, colour = MARKS[status]
     shape = SHAPES[name]
-    fine = 4  # times larger at first, for smooth edges
+    fine = 4  # drawn 4 times larger and then reduced, for smooth edges
     image = Image.new("RGB", (width * fine, height * fine), colour)
     pen = ImageDraw.Draw(image)
     x, y = width * fine / 2, height * fine / 2

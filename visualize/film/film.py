@@ -1,4 +1,4 @@
-"""A recorded race as a moving picture (MP4, GIF or WebP), and photos of it.
+"""A recorded race as a film (MP4, GIF or WebP), and its board at one instant as a photo.
 
 All lanes run at once, each at true speed by its own clock. Frames are drawn one at a time and
 handed to the encoder, so that a long race needs no more memory than a short one.
@@ -21,8 +21,8 @@ from visualize.film.layers import Layer
 from visualize.film.still import Still
 from visualize.pictures.recorded_race import RecordedRace
 
-HOLD = 3.0  # seconds that the finish stays
-SLOWEST = 0.05  # speeds; the board has the same slowest one
+HOLD = 3.0  # seconds that a film shows the finish
+SLOWEST = 0.05  # the slowest speed, here and on the board
 FASTEST = 16.0
 LONGEST = 600.0  # seconds that a film may last
 
@@ -102,9 +102,9 @@ def film(
     but 3,600 in all at most; WebP 12 and 300, GIF 10 and 200. A longer film has fewer frames a
     second.
 
-    `lanes` are the lanes to show (all, if None). `progress` is called with the share that is done,
-    from 0 to 1. An exception that `progress` raises ends the work. Raises FilmError if the speed is
-    out of range, or if the film would last longer than LONGEST.
+    `lanes` are the lanes to show (all, if None). `progress` is called with the share of the work
+    that is done, from 0 to 1. An exception that `progress` raises ends the work. Raises
+    FilmError if the speed is out of range, or if the film would last longer than LONGEST.
     """
     if (
         isinstance(speed, bool)
@@ -178,8 +178,7 @@ def photo(
 ) -> bytes:
     """Return the board at one instant of a clock as a PNG file.
 
-    The board is `scale` times as large as in a GIF, light or dark, with these `lanes` (all, if
-    None).
+    The board is `scale` times as large as in a GIF. `lanes` are the lanes to show (all, if None).
     """
     buffer = io.BytesIO()
     Still(recording, clock, layer, scale, lanes, dark=dark).draw(t).save(buffer, "PNG")
@@ -197,7 +196,7 @@ def _palette(still: Still, end: float) -> Image.Image:
     )
     colours = np.array(common.getpalette()).reshape(-1, 3)
     board = np.array([ImageColor.getrgb(colour) for colour in still.palette.values()])
-    # Pillow looks colours up coarsely: it would confuse a colour with a close one of the board.
+    # Pillow's lookup is coarse: it would confuse a colour with a close colour of the board.
     apart = np.abs(colours[:, None] - board).max(-1).min(-1) >= 8
     palette = Image.new("P", (1, 1))
     palette.putpalette(np.concatenate([board, colours[apart]]).ravel().tolist())

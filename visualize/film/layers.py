@@ -1,4 +1,4 @@
-"""Layers: what each cell of a lane shows at an instant, from its step table alone."""
+"""Layers: what each cell of a lane shows at an instant, computed from step tables alone."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ class Layer(Enum):
 
     @property
     def look(self) -> dict[str, Any]:
-        """The layer's entry in look.json: title, kind, words, and the fields of its kind."""
+        """The layer's entry in look.json: title, kind, words, and the fields of that kind."""
         return next(layer for layer in LOOK["layers"] if layer["name"] == self.value)
 
 
-SHARES = tuple(layer for layer in Layer if layer.look["kind"] == "share")  # from 0 to 1
+SHARES = tuple(layer for layer in Layer if layer.look["kind"] == "share")  # 0 to 1
 COUNTS = {
     layer: layer.look["least"] for layer in Layer if layer.look["kind"] == "count"
-}  # the smallest possible count
+}  # the smallest possible count of each layer of counts
 COUNTED = (*COUNTS, Layer.ORDER)  # layers whose scale's end depends on the race
-# Evenly spaced stops of scales that are perceptually uniform and safe for the colour-blind.
+# Colours at evenly spaced places of each scale. Scales are uniform and safe for the colour-blind.
 SCALES = {layer: LOOK["scales"][layer.look["scale"]] for layer in Layer if "scale" in layer.look}
-# A status is shown by shape as well as by colour (Okabe and Ito's).
+# A status is shown by a shape as well as by a colour. The colours are Okabe and Ito's.
 MARKS = {
     status: (mark["shape"], mark["colour"])
     for status, mark in zip(Status, LOOK["statuses"], strict=True)
@@ -81,7 +81,7 @@ class LaneReplay:
         header = trace.header
         self._reference = trace.tokens(reference_lane(header))
         known = header.infilling.known if header.infilling else ()
-        # an infilling's tokens by cell, -1 where the race draws them; else empty
+        # an infilling's token in each cell, -1 in cells to fill in; empty for a whole picture
         self.known = np.array(known, int)
         self._columns, self._total = header.grid[1], sum(c >= 0 for c in header.cells_of(lane))
         frames = [frame for frame in trace.frames if frame.lane == lane]
@@ -101,11 +101,11 @@ class LaneReplay:
         return self.table.clock if name == "seconds" else self._passes
 
     def step_at(self, clock: str, t: float) -> int:
-        """Return how many steps the lane has made when its clock shows t."""
+        """Return how many steps the lane has made when its clock `clock` shows `t`."""
         return int(np.searchsorted(self.clock(clock), t, "right")) - 1
 
     def at(self, k: int) -> Instant:
-        """Return the lane after its k-th step; 0 is the start."""
+        """Return the lane after `k` steps; `k` is 0 at the start."""
         table = self.table
         last = k == len(table)
         n = int(self._n[k])
@@ -128,10 +128,10 @@ class LaneReplay:
         )
 
     def values(self, layer: Layer, instant: Instant) -> np.ndarray:
-        """Return the layer's value of each reached cell, float; NaN where a cell has none.
+        """Return the layer's value for each reached cell, float; NaN for a cell without a value.
 
-        A value is a share from 0 to 1, or a number of passes or tokens. For the layer DIFFERS it is
-        1 where the committed token differs from the reference lane's, else 0.
+        A value is a share from 0 to 1, or a number of passes or tokens. For the layer DIFFERS, a
+        value is 1 if the committed token differs from the reference lane's token, else 0.
         """
         rows = instant.rows
         if layer is Layer.GAIN:
@@ -147,7 +147,7 @@ class LaneReplay:
             out[: instant.n] = np.where(expected < 0, np.nan, differs)
         elif layer is Layer.WAITING:
             out = self._waits[rows].astype(float)
-            out[instant.n :] += 1  # a draft that stands has just been refined
+            out[instant.n :] += 1  # the latest step refined each standing draft once more
         elif layer in (Layer.RUNS, Layer.ORDER):
             steps = self.table.step[rows[: instant.n]]
             what = "committed" if layer is Layer.RUNS else "nfe"
@@ -156,9 +156,9 @@ class LaneReplay:
 
     @functools.cached_property
     def _gain(self) -> np.ndarray:
-        """Return what a group added to the acceptance probability of each draft (GSD, Fig. 7).
+        """Return how much its group raised each draft's acceptance probability (GSD, Fig. 7).
 
-        The gain is at least 0, and NaN for a draft without a group.
+        The gain is at least 0 for a draft with a group, and NaN for other drafts.
         """
         rows = self.table.positions
         acceptance = share_values(rows["acceptance"])
@@ -179,7 +179,7 @@ class LaneReplay:
         return out
 
     def shift(self, instant: Instant) -> float | None:
-        """Return the mean shift of the tests so far; None if there were none.
+        """Return the mean shift of the tests up to `instant`; None if there were no tests.
 
         For a lane that knows its prices, return the mean price of its tokens instead.
         """
@@ -188,7 +188,7 @@ class LaneReplay:
         return float(known.mean()) if len(known) else None
 
     def run_starts(self, instant: Instant) -> np.ndarray:
-        """Return the first cell that each step up to an instant committed.
+        """Return the first cell that each step up to `instant` committed.
 
         If rows advance independently, return the first cell in each row of each step.
         """
@@ -201,10 +201,10 @@ class LaneReplay:
         return starts
 
     def most(self, layer: Layer) -> int:
-        """Return the number at the end of the layer's scale that this lane alone needs.
+        """Return the number where the layer's scale would end if this were the only lane.
 
-        It is the largest count that the lane ever shows or, for the layer ORDER, the number of
-        tokens.
+        The number is the largest count that the lane ever shows or, for the layer ORDER, the number
+        of tokens.
         """
         if layer is Layer.ORDER:
             return self._total
@@ -219,7 +219,7 @@ def reference_lane(header: Header) -> int:
 
 
 def shares(layer: Layer, values: np.ndarray, most: int) -> np.ndarray:
-    """Return the places of values on their layer's scale: 0 to 1, or more beyond its end.
+    """Return each value's place on the layer's scale, 0 to 1; beyond the scale's end, above 1.
 
     Counts are placed by logarithms, because most runs and waits are short and a few are long.
     """
@@ -232,7 +232,7 @@ def shares(layer: Layer, values: np.ndarray, most: int) -> np.ndarray:
 
 
 def colours(layer: Layer, places: np.ndarray) -> np.ndarray:
-    """Return the colours at places on the layer's scale, 0 to 1, as uint8 [..., 3]."""
+    """Return the colour at each of `places` (0 to 1) on the layer's scale, uint8 [..., 3]."""
     stops = np.array([ImageColor.getrgb(stop) for stop in SCALES[layer]])
     at = np.clip(np.nan_to_num(places), 0, 1) * (len(stops) - 1)
     return (

@@ -1,4 +1,4 @@
-"""The legend of a still: its layer in words, and in marks, boxes or a scale."""
+"""The legend of a still: words about the still's layer, and marks, boxes or a scale."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from visualize.film.typeface import Scale
 class Legend:
     """The legend of a layer. `names` are the names of the race's lanes.
 
-    `most` is the number at the end of the scale of a layer of counts.
+    `most` is the number at the end of the scale, for the layers in `COUNTED`.
     """
 
     layer: Layer
@@ -66,7 +66,7 @@ class Legend:
             x += step
 
     def _boxes(self, image: Image.Image, x: float, baseline: int) -> None:
-        """Draw the two colours of a comparison."""
+        """Draw a box and words for each of the two colours of the layer DIFFERS."""
         face = self.scale.face(14)
         side = self.scale.px(14)
         pen = ImageDraw.Draw(image)

@@ -49,8 +49,8 @@ class _Spot:
 class Still:
     """Draws a recording's board at any instant of a clock ("seconds" or "passes").
 
-    The board shows these `lanes` (all, if None), light or dark, in the middle of a 16:9 slide. It
-    is at most 1,344 pixels wide, times `scale`.
+    The board shows `lanes` (all, if None) in the middle of a 16:9 slide. It is light unless `dark`,
+    and at most 1,344 * `scale` pixels wide.
 
     Attributes:
         size: the slide's size.
@@ -93,7 +93,7 @@ class Still:
         row = HEAD + side + BAR + figures + 14 + errors + GAP
         across = columns * (side + GAP) - GAP
         width = max(NARROW, across + 2 * MARGIN)
-        # Even sides, as video has them.
+        # Sides are even numbers of pixels, as video needs.
         high = _even(self._px(TOP + -(-count // columns) * row + FOOT))
         self.board = (_even(self._px(width)), high)
         across_slide = max(self.board[0], _even(round(high * 16 / 9)))
@@ -127,7 +127,7 @@ class Still:
             xy = (self._px(x), self._px(y))
             self._spots.append(_Spot(i, xy, replays[i], cells, _places(replays, i)))
         self._base = self._furniture()
-        self._drawn: dict[int, tuple[int, Image.Image]] = {}  # each lane's last step and image
+        self._drawn: dict[int, tuple[int, Image.Image]] = {}  # by lane: last step, image
 
     def draw(self, t: float) -> Image.Image:
         """Draw the board at `t` on the still's clock, in RGB.

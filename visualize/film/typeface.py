@@ -1,4 +1,4 @@
-"""Draws text on pictures, only with the fonts in fonts/, so that every machine draws the same.
+"""Draws text on pictures, only with the fonts in fonts/, so that all machines draw it alike.
 
 The fonts have Latin, Greek, Cyrillic, Arabic, Hebrew, Devanagari, Thai, Chinese, Japanese, Korean
 and emoji; any other character is drawn as a box. If Pillow finds FriBiDi, Raqm joins the letters of
@@ -17,9 +17,9 @@ from PIL import Image, ImageDraw, ImageFont
 
 FONTS = Path(__file__).parent / "fonts"
 WEIGHTS = {False: "NotoSans-Regular", True: "NotoSans-Bold"}
-# Fonts for the characters that those lack, in one weight.
+# Fonts for the characters that the fonts of WEIGHTS lack. Each has one weight only.
 BESIDE = ("DroidSansFallback", "NotoSansCJK-Bold", "NotoEmoji-Bold")
-# A noncharacter: a font draws the same for it and for any character that the font lacks.
+# No font has this noncharacter, so a font draws it like every character that the font lacks.
 NOWHERE = "\uffff"
 NON_JOINER = "\u200c"  # has no shape, but changes the shapes of Persian letters beside it
 
@@ -43,7 +43,7 @@ class Typeface:
         *,
         right: bool = False,
     ) -> None:
-        """Draw one line whose baseline begins at xy or, with `right`, ends there."""
+        """Draw `text` as one line whose baseline begins at `xy` or, with `right`, ends at `xy`."""
         x, y = xy
         if right:
             x -= self.length(text)
@@ -65,7 +65,7 @@ class Typeface:
         return text[:low].rstrip() + "…"
 
     def wrap(self, text: str, width: float, lines: int) -> list[str]:
-        """Return the text in at most `lines` lines, the last one cut short if necessary."""
+        """Return the text in at most `lines` lines, with the last line cut short if necessary."""
         out: list[str] = []
         words = " ".join(text.split()).split(" ")
         while words and len(out) < lines - 1:
@@ -86,7 +86,7 @@ class Typeface:
         names: list[str] = []
         chars = [char for char in map(_plain, unicodedata.normalize("NFC", text)) if char]
         for char in chars:
-            # A mark is drawn by the font of the letter before it, together with it.
+            # A combining mark is drawn together with the letter before it, in that letter's font.
             joins = names and (unicodedata.combining(char) or char == NON_JOINER)
             names.append(names[-1] if joins else _name_of(char, self.bold))
         runs = groupby(zip(names, chars, strict=True), lambda pair: pair[0])
@@ -94,10 +94,10 @@ class Typeface:
 
 
 def _plain(char: str) -> str:
-    """Return a character as it is drawn.
+    """Return a character as it is drawn: itself, a blank or "".
 
-    White space becomes a blank. Joiners, directions, variants, skin tones and controls have no
-    shape of their own and become nothing.
+    White space becomes a blank. Joiners except NON_JOINER, direction marks, variation selectors,
+    skin tones and control characters have no shape of their own and become "".
     """
     if char.isspace():
         return " "
@@ -109,7 +109,7 @@ def _plain(char: str) -> str:
 
 @functools.lru_cache(4096)
 def _name_of(char: str, bold: bool) -> str:
-    """Return the first font that has a character. If none has it, the text's font draws a box."""
+    """Return the first font that has `char`; if no font has it, the text's own font."""
     for name in (WEIGHTS[bold], *BESIDE):
         font = _font(name, 20)
         if _shape(font, char) != _shape(font, NOWHERE):

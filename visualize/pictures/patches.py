@@ -15,10 +15,10 @@ from visualize.pictures.swatches import COLUMNS
 
 
 class LanePatches:
-    """Keeps which cells of a lane have to be drawn.
+    """Keeps track of the cells of a lane that have to be drawn.
 
     `committed` (bool [h * w]) is the lane's own array, which the lane changes. Cells that are
-    committed at first are the known cells, which are not drawn here.
+    committed at the start are known cells, and known cells are not drawn here.
     """
 
     def __init__(self, committed: np.ndarray, grid: tuple[int, int]) -> None:
@@ -26,7 +26,7 @@ class LanePatches:
         self._grid = grid
         self._known = committed.copy()
         self._drawn = committed.copy()
-        self._settled = np.zeros(grid[0], bool)  # whether each row's cells are
+        self._settled = np.zeros(grid[0], bool)  # for each row, whether its cells are settled
 
     def due(self) -> tuple[int, ...]:
         """Return the cells to draw, ascending."""
@@ -34,9 +34,9 @@ class LanePatches:
         return tuple(np.flatnonzero((self._committed & ~self._drawn) | settled).tolist())
 
     def take(self, cells: Sequence[int], picture: np.ndarray) -> np.ndarray:
-        """Cut the patches of due cells from a picture, and count these cells as drawn.
+        """Cut the patches of `cells` from `picture`, and mark these cells as drawn.
 
-        The picture is uint8 [H, W, 3] and has all cells. The patches are uint8 [n, s, s, 3].
+        `picture` is uint8 [H, W, 3] and shows the whole grid. Patches are uint8 [n, s, s, 3].
         """
         rows, columns = self._grid
         side = len(picture) // rows
@@ -46,13 +46,13 @@ class LanePatches:
         return patches.reshape(-1, side, side, 3)[list(cells)]
 
     def _complete(self) -> np.ndarray:
-        """Return for each row whether it and the row below it are complete."""
+        """Return, for each row, whether this row and the row below it are complete."""
         rows = np.all(self._committed.reshape(self._grid), axis=1)
         return rows & np.append(rows[1:], True)
 
 
 def sheet_of(patches: np.ndarray) -> np.ndarray:
-    """Return patches uint8 [n, s, s, 3] as one image, COLUMNS patches a row, padded with grey."""
+    """Return patches, uint8 [n, s, s, 3], as one image, COLUMNS patches a row, padded with grey."""
     count, side = len(patches), patches.shape[1]
     columns = min(count, COLUMNS)
     rows = -(-count // columns)

@@ -10,8 +10,8 @@ from PIL import Image
 RACING = 80  # WebP quality of a picture that a later one replaces
 FINAL = 95  # WebP quality of a final picture
 # A final picture of at most this many pixels is compressed without loss, because the page enlarges
-# it and a loss would show. Only the last bit of each colour is dropped before: that bit is noise,
-# and a sixth of the file's bytes.
+# it and a loss would show. Before compression the last bit of each colour is dropped: that bit is
+# noise, and takes a sixth of the file's bytes.
 SMALL = 2**16
 
 

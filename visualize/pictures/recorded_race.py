@@ -77,8 +77,8 @@ class RecordedRace:
 
         The result can be drawn. The settings of decoders that are known here are valid, and
         decoders from outside have plain names and settings. Every picture is a WebP file of a size
-        that fits the grid; sizes are checked before a pixel is decoded. Calls `go_on` between parts
-        of the work, and lets its exceptions through.
+        that fits the grid; sizes are checked before a pixel is decoded. `go_on` is called between
+        parts of the work, and an exception that it raises ends the work.
         """
         data = parse(text)
         trace = Trace.read(data, go_on)
@@ -112,7 +112,7 @@ def record(
         try:
             for i, picture in zip(tokens, model.pixels(grids), strict=True):
                 pictures[i] = picture
-        except MemoryError:  # what was raced is worth more than how it looks
+        except MemoryError:  # keep the race even if there is no memory to draw it
             log.warning("a race is kept without %d pictures: no memory is left", len(tokens))
     lanes = tuple(None if picture is None else webp(picture, None) for picture in pictures)
     return RecordedRace(trace, Pictures(sheet(model), lanes))
@@ -143,7 +143,7 @@ def _texts(trace: Trace) -> None:
 
 
 def _drawable(trace: Trace, lane: int) -> None:
-    """Raise TraceError if a lane cannot have been raced, or cannot be drawn."""
+    """Raise TraceError if lane `lane` cannot have been raced, or cannot be drawn."""
     header, decoder = trace.header, trace.header.lanes[lane].decoder
     if header.grid[0] * header.grid[1] > MAX_CELLS:
         raise TraceError(
@@ -199,7 +199,7 @@ def _pictures(data: Any, header: Header) -> Pictures:
 
 
 def _image(text: Any, what: str, fits: Callable[[tuple[int, int]], bool]) -> bytes:
-    """Return the file in a base64 text, which must be a still WebP image whose size `fits`.
+    """Return the file that `text` has as base64: a still WebP image whose size `fits` accepts.
 
     `what` names the image in the messages of TraceError. Opening a file reads only its header, so
     an image that does not fit is never decoded.

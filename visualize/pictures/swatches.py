@@ -1,6 +1,6 @@
 """Swatches: what each code looks like alone, in one small image.
 
-Drafts are drawn with them, so that any instant of any race can be drawn without its model.
+Drafts are drawn as swatches, so that any instant of any race can be drawn without its model.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def fitted(
 ) -> bytes:
     """Return a file like that of `swatches`, for a model with which `swatches` would take minutes.
 
-    Each swatch has one colour, which a linear map gives from the code's vector in the codebook [V,
-    D]. The map is fitted by least squares to FITTED pictures of random codes. It explains 84% of
-    the variance of the embedded model's colours.
+    Each swatch has one colour, which a linear map computes from the code's vector in the codebook
+    [V, D]. The map is fitted by least squares to FITTED pictures of random codes. The map
+    explains 84% of the variance of the embedded model's colours.
     """
     codes = np.random.default_rng(0).integers(0, len(codebook), (FITTED, *grid))
     pictures = pixels(codes)
