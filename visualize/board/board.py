@@ -93,7 +93,7 @@ class Board:
         return self._state() in (LaneState.FINISHED, LaneState.STOPPED)
 
     def show(self, pictures: Sequence[np.ndarray | None]) -> None:
-        """Set each lane's final picture, uint8 [H, W, 3]. A lane with None keeps its picture."""
+        """Set each lane's final picture, uint8 [H, W, 3]. None keeps a lane's old picture."""
         for lane, picture in zip(self._lanes, pictures, strict=True):
             if picture is not None:
                 lane.show(picture)

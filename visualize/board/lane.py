@@ -211,8 +211,8 @@ class BoardLane:
 
         Speed-ups are relative to the lane `ar`, and None if `ar` is None. If this lane promises
         vanilla AR's picture, `equal` and `differs` compare the tokens of this lane with those of
-        `ar`. They can differ in low precision, where rounding decides between two tokens that are
-        almost equally likely.
+        `ar`. These tokens can differ in low precision, where rounding decides between two codes
+        that are almost equally likely.
         """
         equal = differs = None
         identical = self.badge in (Badge.IDENTICAL, Badge.ROUNDED)

@@ -11,7 +11,7 @@ from visualize.assets import markup, script, styles
 from visualize.board.board import replay
 from visualize.pictures.recorded_race import RecordedRace
 
-# Styles that the board gets from the page, if it is on the page.
+# Styles that the board gets from the page, if it is part of the page.
 _STYLES = """
 *, ::before, ::after { box-sizing: border-box; }
 body { margin: 0; padding: 28px; background: #ffffff; color-scheme: light;

@@ -130,9 +130,9 @@ def _position(step: Pass, row: int, x: float, y: float) -> Iterator[str]:
 
 
 def _beside(example: Counterexample, x: float) -> Iterator[str]:
-    """Yield the SVG elements of the column beside the passes.
+    """Yield the SVG elements of the column of probabilities beside the passes.
 
-    It has the probabilities of the token and of the picture, by vanilla AR and by this decoder.
+    The probabilities are those of the token and of the picture, by vanilla AR and this decoder.
     """
     place = f"after {', '.join(map(str, example.prefix))}" if example.prefix else "at first"
     for number, (words, p, decoder_p) in enumerate(

@@ -100,7 +100,7 @@ class Rows:
 
 
 def rows_read(table: StepTable) -> Rows:
-    """Return how many rows the model read. Passes differ in work: each reads a whole window."""
+    """Return how many rows the model read. Passes differ in work: a pass reads a whole window."""
     rows, committed = table.steps["rows"].sum(), table.steps["committed"].sum()
     return Rows(float(rows / len(table)), float(rows / committed))
 

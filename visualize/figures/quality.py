@@ -35,7 +35,10 @@ BAND = "rgba(128, 132, 140, 0.22)"
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """Lanes of one rule that differ in one knob, drawn as a line. `where` has shared settings."""
+    """Lanes of one rule that differ in one knob, drawn as a line.
+
+    `where` has settings of other knobs, which are the same in all these lanes.
+    """
 
     title: str
     decoder: str
@@ -190,7 +193,10 @@ def rings(trace: Trace) -> list[tuple[str, str, int, float]]:
 
 
 def _means(quality: Quality, value: Callable[[Picture, Picture], float]) -> list[PanelPoint]:
-    """Return the mean over captions of `value(vanilla AR's picture, the point's picture)`."""
+    """Return, for each point, the mean of `value` over captions.
+
+    `value` gets vanilla AR's picture and the point's picture of a caption.
+    """
     baseline = next(point for point in quality.points if point.lane == BASELINE)
     points = []
     for point in quality.points:

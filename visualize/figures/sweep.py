@@ -48,7 +48,10 @@ def _figure(
 
 
 def _sentence(knob: str, unit: str, points: list[Point], seeds: int, digits: int) -> str:
-    """Return the sentence on the knob's value that takes the fewest passes or seconds."""
+    """Return the sentence on the knob's value that takes the fewest passes or seconds.
+
+    If the seeds leave open which value that is, the sentence says so.
+    """
     value, mean, rank = min(points, key=lambda point: point[1].mean)
     least = f"{knob} = {value:g} takes {mean.text(digits)} {unit}"
     if rank is not None:

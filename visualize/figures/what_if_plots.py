@@ -72,10 +72,11 @@ def count_plot(
     most: int,
     name: str,
 ) -> go.Figure:
-    """Draw `counts`, the number of drafts out of `most` that the rule accepts, against `values`.
+    """Draw `counts` against `values`, which are values of `knob`.
 
-    `values` are values of `knob`. `current` is the value and the count of the present setting.
-    `name` says which lane the drafts belong to, and which rule judged them.
+    A count is the number of drafts, out of `most`, that the rule accepts at a value. `current` is
+    the value and the count of the present setting. `name` says which lane the drafts belong to, and
+    which rule judged them.
     """
     plot = blank_plot(knob, "drafts accepted")
     plot.update_layout(height=SIDE, showlegend=False)

@@ -101,7 +101,7 @@ class Cells:
     def _pictured(self, instant: Instant) -> Image.Image:
         """Draw committed cells solid, drafts as pale swatches, and all other cells as paper.
 
-        Without a picture, committed cells are swatches. Without swatches, they and drafts are grey.
+        Without a picture, committed cells are swatches too. Without swatches, grey replaces them.
         """
         out = self._flat(self._palette["paper"])
         stage = np.zeros(int(np.prod(self._grid)), int)
@@ -131,7 +131,7 @@ class Cells:
         return np.asarray(Image.fromarray(whole).resize(self.size, Image.Resampling.BOX))
 
     def _coloured(self, instant: Instant) -> Image.Image:
-        """Draw a box of each cell's colour, smaller for drafts; no value is a grey stroke."""
+        """Draw a box of each cell's colour, smaller for drafts, or a grey stroke for no value."""
         values = self._replay.values(self._layer, instant)
         known = ~np.isnan(values)
         painted = np.tile(
@@ -285,7 +285,7 @@ class Cells:
 @functools.lru_cache(64)
 def stroke(width: int, height: int, paper: str) -> Image.Image:
     """Return the image of a missing value: a grey stroke."""
-    fine = 8  # drawn 8 times larger: Pillow's lines lie half a pixel off the page's lines
+    fine = 8  # drawn 8 times larger: Pillow's lines lie half a fine pixel off the page's
     image = Image.new("RGB", (width * fine, height * fine), paper)
     ends = [(fine * width * x, fine * height * y) for x, y in (NO_VALUE["from"], NO_VALUE["to"])]
     ImageDraw.Draw(image).line(

@@ -103,8 +103,8 @@ def film(
     second.
 
     `lanes` are the lanes to show (all, if None). `progress` is called with the share of the work
-    that is done, from 0 to 1. An exception that `progress` raises ends the work. Raises
-    FilmError if the speed is out of range, or if the film would last longer than LONGEST.
+    that is done, from 0 to 1. An exception that `progress` raises ends the work. Raises FilmError
+    if the speed is out of range, or if the film would last longer than LONGEST.
     """
     if (
         isinstance(speed, bool)

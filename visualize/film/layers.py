@@ -37,12 +37,13 @@ class Layer(Enum):
         return next(layer for layer in LOOK["layers"] if layer["name"] == self.value)
 
 
-SHARES = tuple(layer for layer in Layer if layer.look["kind"] == "share")  # 0 to 1
+SHARES = tuple(layer for layer in Layer if layer.look["kind"] == "share")  # from 0 to 1
 COUNTS = {
     layer: layer.look["least"] for layer in Layer if layer.look["kind"] == "count"
 }  # the smallest possible count of each layer of counts
 COUNTED = (*COUNTS, Layer.ORDER)  # layers whose scale's end depends on the race
-# Colours at evenly spaced places of each scale. Scales are uniform and safe for the colour-blind.
+# Colours at evenly spaced places of each scale. The scales are perceptually uniform and safe for
+# the colour-blind.
 SCALES = {layer: LOOK["scales"][layer.look["scale"]] for layer in Layer if "scale" in layer.look}
 # A status is shown by a shape as well as by a colour. The colours are Okabe and Ito's.
 MARKS = {
@@ -156,9 +157,10 @@ class LaneReplay:
 
     @functools.cached_property
     def _gain(self) -> np.ndarray:
-        """Return how much its group raised each draft's acceptance probability (GSD, Fig. 7).
+        """Return by how much a draft's group raised the draft's acceptance (GSD, Fig. 7).
 
-        The gain is at least 0 for a draft with a group, and NaN for other drafts.
+        The result has one gain in acceptance probability for each row of the step table. The gain
+        is at least 0 for a draft with a group, else NaN.
         """
         rows = self.table.positions
         acceptance = share_values(rows["acceptance"])
@@ -214,7 +216,7 @@ class LaneReplay:
 
 
 def reference_lane(header: Header) -> int:
-    """Return the index of the lane to compare others with: vanilla AR's, else the first."""
+    """Return the index of the lane that others are compared with: vanilla AR's, else the first."""
     return next((i for i, lane in enumerate(header.lanes) if lane.decoder == "ar"), 0)
 
 

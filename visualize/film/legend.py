@@ -18,7 +18,7 @@ from visualize.film.typeface import Scale
 class Legend:
     """The legend of a layer. `names` are the names of the race's lanes.
 
-    `most` is the number at the end of the scale, for the layers in `COUNTED`.
+    `most` is the number at the end of the scale, for the layers in `layers.COUNTED`.
     """
 
     layer: Layer

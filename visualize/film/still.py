@@ -49,8 +49,8 @@ class _Spot:
 class Still:
     """Draws a recording's board at any instant of a clock ("seconds" or "passes").
 
-    The board shows `lanes` (all, if None) in the middle of a 16:9 slide. It is light unless `dark`,
-    and at most 1,344 * `scale` pixels wide.
+    The board shows `lanes` (all, if None) in the middle of a 16:9 slide. The board is light
+    unless `dark`, and at most 1,344 * `scale` pixels wide.
 
     Attributes:
         size: the slide's size.
