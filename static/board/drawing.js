@@ -98,7 +98,7 @@ export function bindDrawing(board, go, { drawControls, drawModelled }) {
     if (more) {
       states = stand;
       drawModelled();
-      drawLegend(part("legend"), layer, race, against);
+      drawLegend(part("legend"), layer, race, against, state.inside && !state.present);
       drawFinish(part("finish"), state, cards);
     }
     if (all || steps.join() !== shown) {

@@ -37,18 +37,20 @@ export function listPromises(list, { lanes }) {
 }
 
 /**
- * Draw the legend of a layer.
+ * Draw the legend of a layer. Where all controls are shown, its terms open the glossary.
  * @param {HTMLElement} panel @param {Layer} layer @param {Race} race
- * @param {Lane | null} against the lane that others are compared with
+ * @param {Lane | null} against the lane that others are compared with @param {boolean} inside
  */
-export function drawLegend(panel, layer, race, against) {
+export function drawLegend(panel, layer, race, against, inside) {
   const { infilling, preview, state } = race.snapshot;
   const previews = preview && state === "racing" && layer.kind === "picture";
   // The marks of the statuses say all that the layer's words do.
   const text = infilling ? (layer.filling ?? layer.words) : layer.words;
   const all = previews ? `${text} ${PREVIEW}` : text;
   const words =
-    layer.kind === "status" ? nothing : html`<p class="legend-words">${withTerms(all)}</p>`;
+    layer.kind === "status"
+      ? nothing
+      : html`<p class="legend-words">${inside ? withTerms(all) : all}</p>`;
   render([scaleOf(layer, rangeOf(race, layer), against), words], panel);
 }
 

@@ -20,8 +20,8 @@ export function draftPicture({ p, q, uniform }) {
       <i class="draft-tick" style=${drawn}></i>
     </div>
     <figcaption>
-      The test of one draft: a number is drawn along q's bar (the red line). The draft stays if p's
-      bar reaches that line; here it does${kept ? "" : " not"}.
+      A number is drawn along q's bar: the red line. The draft stays if p's bar reaches that line;
+      here it does${kept ? "" : " not"}.
     </figcaption>
   </figure>`;
 }

@@ -144,8 +144,8 @@ export function guessWithADistribution(lane, race) {
   const readable = rejected.filter((row) => isKnown(row.uniform) && isReadable(row));
   const shown = best(readable.length ? readable : rejected, (row) => row.ahead);
   const rule =
-    "A draft x stays with probability min(1, p(x) / q(x)). Here q is the distribution it was drawn from, the model's in an earlier pass; p is the model's now. " +
-    "The first rejected draft is replaced by a draw from max(p − q, 0). The picture's distribution stays exactly vanilla AR's.";
+    "A draft x stays with probability min(1, p(x) / q(x)). It was drawn from q, the model's distribution in an earlier pass; p is the model's now. " +
+    "The first rejected draft is replaced by a draw from max(p − q, 0). So the picture's distribution stays vanilla AR's.";
   const total = `In total: ${summary(lane)}${against(race, "ar")}.`;
   if (!shown) return { step: lane.count, cell: null, lines: [rule, total] };
   const { p, q, uniform, acceptance, pass, draft, token } = shown;
@@ -155,7 +155,7 @@ export function guessWithADistribution(lane, race) {
   if (p !== null && q !== null && uniform !== null && acceptance !== null) {
     const [ofP, ofQ] = dividing(p, q, acceptance);
     const test = versus(uniform, acceptance);
-    why = `. It had ${ofP} of p and ${ofQ} of q, and the number drawn was not below their ratio: ${test}`;
+    why = `: p gave it ${ofP}, q ${ofQ}, and the number drawn was not below their ratio, ${test}`;
     odds = { p, q, uniform };
   }
   const middle =

@@ -58,19 +58,19 @@ export const isReadable = ({ p, q }) =>
 /** @param {Row} row @param {Race} race */
 export const isInside = ({ cell }, { cells }) => cell >= 0.3 * cells && cell < 0.85 * cells;
 
-// Write a lane's totals: "256 tokens in 117 passes (2.19 tokens a pass)".
+// Write a lane's totals: "256 tokens in 117 passes (2.19 a pass)".
 /** @param {Lane} lane */
 export function summary(lane) {
   const { reached, passes } = lastOf(lane.steps);
   const each = (reached / passes).toFixed(2);
-  return `${countOf(reached, "token")} in ${countOf(passes, "pass", "passes")} (${each} tokens a pass)`;
+  return `${countOf(reached, "token")} in ${countOf(passes, "pass", "passes")} (${each} a pass)`;
 }
 
-// Write another decoder's totals, if it raced: "; SJD took 117 passes for 256 tokens".
+// Write another decoder's totals, if it raced: "; SJD took 117 passes for 256".
 /** @param {Race} race @param {string} decoder */
 export function against(race, decoder) {
   const other = race.lanes[racedIndex(race, decoder)];
   if (!other) return "";
   const { passes, after } = lastOf(other.steps);
-  return `; ${other.title} took ${countOf(passes, "pass", "passes")} for ${countOf(after, "token")}`;
+  return `; ${other.title} took ${countOf(passes, "pass", "passes")} for ${after}`;
 }

@@ -12,9 +12,9 @@ import { best, isInside, isReadable, rowsOf } from "./examples.js";
 export function whatBothShare(lane, race) {
   const lines = [
     "A draft is drawn from q and tested. For each token the test keeps what p and q share, min(p, q). These shares sum to 1 − TV, " +
-      "the probability of an acceptance.",
-    "Otherwise a token is redrawn from max(p − q, 0), exactly what is missing from p. For every token, the kept and the redrawn share add up to p, whatever q is. " +
-      "A bad q costs passes, but never changes the distribution.",
+      "the probability of acceptance.",
+    "Otherwise a token is redrawn from max(p − q, 0), what is missing from p. For every token, kept and redrawn shares add up to p. " +
+      "So a bad q costs passes, never the distribution.",
   ];
   const examples = rowsOf(lane).flatMap((row) => {
     const overlap = row.status === DID.RESAMPLED && isReadable(row) ? overlapOf(row) : null;
@@ -29,7 +29,7 @@ export function whatBothShare(lane, race) {
   if (!shown) return { step: lane.count, cell: null, lines };
   const { row, overlap } = shown;
   lines.push(
-    `The board shows pass ${row.pass}: draft ${row.draft} was rejected, and token ${row.token} was drawn in its place.`,
+    `The board shows pass ${row.pass}: draft ${row.draft} was rejected, and token ${row.token} took its place.`,
   );
   return { step: row.at + 1, cell: row.cell, lines, overlap };
 }

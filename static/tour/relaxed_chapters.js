@@ -30,7 +30,7 @@ export function acceptAGroup(lane, race) {
 export function acceptANeighbour(lane, race) {
   const rule =
     `${lane.drafter ? "A small network drafts" : "The model drafts for itself"}. LANTERN lets a draft x borrow the ` +
-    "probability of the codes nearest to it, up to δ in total. It accepts x with probability min(1, p(A) / q(x)), where A is x and those codes.";
+    "probability of the codes nearest to it, up to δ in total. It accepts x with probability min(1, p(A) / q(x)); A is x and those codes.";
   /** @param {Group} group */
   const masses = ({ count, p }) =>
     `With ${countOf(count - 1, "neighbour")} it held ${chance(p)} of p`;

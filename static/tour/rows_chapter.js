@@ -52,12 +52,12 @@ export function drawRowsAtOnce(lane, race) {
     ? ` With s = ${lag(slower)} ZipAR took ${countOf(lastOf(slower.steps).passes, "pass", "passes")}${price(slower)}.`
     : "";
   const lines = [
-    "So far every lane wrote in reading order, at one frontier. ZipAR begins a row once the row above is s tokens ahead; here s is " +
-      `${lag(lane)}. Each pass then writes one token in every open row, so the front is a diagonal.`,
-    `Nothing is drafted or tested. At pass ${steps[at].nfe} ZipAR wrote ${countOf(most, "token")}, and none of them could see ` +
+    `So far every lane wrote in reading order. ZipAR begins a row once the row above is s = ${lag(lane)} tokens ahead. ` +
+      "Each pass then writes one token in every open row, so the front is a diagonal.",
+    `Nothing is drafted or tested. At pass ${steps[at].nfe} ZipAR wrote ${countOf(most, "token")}, and none could see ` +
       "what the rows above had yet to write. Where a picture depends on that, its rows do not fit: look for the seams.",
-    `In total: ${summary(lane)}${price(lane)}${against(race, "ar")}.${patient} The shift is measured after the race, in one pass over the finished picture. It is ` +
-      "the TV between the distribution that a token was drawn from and the model's p given all tokens before it.",
+    `In total: ${summary(lane)}${price(lane)}${against(race, "ar")}.${patient} The shift is measured after the race, in one pass over the picture: ` +
+      "the TV between each token's distribution and p given all earlier tokens.",
   ];
   const frames = framesAlong(
     lane,

@@ -45,8 +45,8 @@ export function seenInWords(lane, row, columns) {
   const there = named(true).join(", ");
   const missing = named(false).join(", ");
   const saw = there
-    ? `This token saw these neighbours when it was drawn: ${there}`
-    : "This token saw none of its neighbours when it was drawn";
+    ? `This token saw these neighbours: ${there}`
+    : "This token saw none of its neighbours";
   const sentence = missing ? `${saw}. Not there yet: ${missing}.` : `${saw}.`;
   if (stand === null) return sentence;
   if (lane.cells.includes(-1))

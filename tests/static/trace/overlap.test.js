@@ -60,7 +60,7 @@ test("a draft that was certain, or was not tested, has no picture", () => {
 });
 
 test("its sentence says where q is and what that keeps", () => {
-  assert.match(overlapInWords(0.5, 0), /^With this race's q, a share of 0.5 is kept/);
-  const moved = /50% of the way to p, a share of 0.75 is kept.* 0.25 is redrawn/;
+  assert.match(overlapInWords(0.5, 0), /^With this race's q, 0.5 is kept/);
+  const moved = /50% of the way to p, 0.75 is kept.* 0.25 is redrawn/;
   assert.match(overlapInWords(0.5, 0.5), moved);
 });
