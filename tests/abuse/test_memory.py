@@ -19,7 +19,7 @@ from tests.abuse.test_files import upload
 from tests.app.conftest import Watched
 from tests.browser.servers import recorded, served_pool
 
-FEW, MANY = 12, 60
+FEW, MANY = 12, 36
 LEVEL = 150  # MiB
 SIDE = int((MAX_MEGAPIXELS * 1e6) ** 0.5)
 

@@ -17,6 +17,7 @@ from playwright import sync_api
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect
 
 from app.races.live_race import LiveRace
+from app.workers import between_steps
 from engine.infilling import Infilling
 from tests.app.conftest import wait_until
 from tests.app.page.test_fill_in import CODES, MASK
@@ -71,8 +72,9 @@ def quick(model: Held) -> Iterator[str]:
 
 
 @pytest.fixture
-def held(quick: str, model: Held) -> Iterator[str]:
-    """A page whose next race is held in the middle."""
+def held(quick: str, model: Held, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A page whose next race is held in the middle, which keeps other work waiting for a moment."""
+    monkeypatch.setattr(between_steps, "PATIENCE", 0.1)
     model.hold()
     yield quick
     model.release()
@@ -171,9 +173,9 @@ def warm(browser: Browser) -> BrowserContext:
 @pytest.fixture
 def open_page(browser: Browser, warm: BrowserContext) -> Iterator[Callable[..., Page]]:
     """Opens a page: the worker's own, or another beside it if the test has opened that; `fresh` is
-    in a context of its own, as a new visitor's, with touch. Afterwards nothing may have gone wrong
-    in their consoles, but on a page that was left then, and nothing have been requested but of the
-    servers and files opened."""
+    in a context of its own, as a new visitor's, with touch; a `blank` one goes nowhere yet.
+    Afterwards nothing may have gone wrong in their consoles, but on a page that was left then, and
+    nothing have been requested but of the servers and files opened."""
     complaints: list[str] = []
     leaving: list[str] = []
     origins: list[str] = ["data:", "blob:"]
@@ -206,6 +208,7 @@ def open_page(browser: Browser, warm: BrowserContext) -> Iterator[Callable[..., 
         dark: bool = False,
         still: bool = False,
         fresh: bool = False,
+        blank: bool = False,
     ) -> Page:
         parts = urlsplit(url)
         origins.append(url if parts.scheme == "file" else f"{parts.scheme}://{parts.netloc}/")
@@ -223,8 +226,9 @@ def open_page(browser: Browser, warm: BrowserContext) -> Iterator[Callable[..., 
             color_scheme="dark" if dark else "light",
             reduced_motion="reduce" if still else "no-preference",
         )
-        page.goto(url + query)
-        page.wait_for_selector("html[data-opened]")
+        if not blank:
+            page.goto(url + query)
+            page.wait_for_selector("html[data-opened]")
         return page
 
     yield opened

@@ -108,6 +108,8 @@ def test_a_board_in_a_frame_is_alone_and_is_played_by_the_page_around_it(
     ]
     send(page, photoFinish="play")
     heard(page, "data.playing")
+    send(page, photoFinish="seek", t=state["length"] - 1, clock="passes")
+    send(page, photoFinish="play")
     assert heard(page, "data.ended")["t"] == state["length"]
     send(page, photoFinish="seek", t=-1)
     assert "photoFinish" in heard(page, "data.photoFinish === 'error'")["error"]

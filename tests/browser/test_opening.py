@@ -80,9 +80,7 @@ def url(filling_folder) -> Iterator[str]:
 @pytest.fixture
 def blank(open_page, url) -> Page:
     """A visitor's first page, before it is opened; its console is watched."""
-    page = open_page(url, fresh=True)
-    page.goto("about:blank")
-    return page
+    return open_page(url, fresh=True, blank=True)
 
 
 def test_a_frame_that_is_sought_when_it_is_ready_goes_there(blank, url) -> None:
