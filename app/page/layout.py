@@ -22,7 +22,7 @@ from app.page.fill_in import fill_in
 from app.page.form import OWN_JS, PRIVATE, QUIET, Fields, unchecked
 from app.page.lane_list import lane_list
 from app.page.links import COPY_JS, LINK_JS, OPEN_JS, QUERY_JS, Links
-from app.page.model_choice import model_choice
+from app.page.model_choice import choices, model_choice
 from app.page.own_picture import own_picture
 from app.page.results_panel import results_panel
 from app.page.word_list import class_file, class_list, word_list
@@ -151,6 +151,9 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
         shown = [query, link, notice]
         copied = copy.click(links.copy, form.components, shown, js=COPY_JS, **PRIVATE)
         copied.success(None, query, [link, notice], js=LINK_JS, **PRIVATE)
+        # a model may have been downloaded since the last page was opened
+        listed = partial(choices, races.pool)
+        demo.load(lambda: gr.update(choices=listed()), None, form.component("model"), **opens)
         opened_at, answer = unchecked(gr.Textbox(visible=False)), gr.JSON(visible=False)
         loaded = demo.load(links.open, opened_at, [notice, answer], js=QUERY_JS, **opens)
         fields = form.components

@@ -17,15 +17,9 @@ from engine.models.supply.hub import at_hand
 
 def model_choice(pool: ModelPool, default: str) -> gr.Dropdown:
     """Lay out the dropdown of models and the chosen model's card; return the dropdown."""
-    choices = []
-    # what can race here first
-    for card in sorted(pool.cards, key=lambda card: not pool.availability(card.name).available):
-        here = pool.availability(card.name)
-        off = "" if here.available else f" (off: {here.short_reason})"
-        choices.append((card.title + off, card.name))
     with gr.Row(elem_id="choice"):
         model = gr.Dropdown(
-            choices,
+            choices(pool),
             value=default,
             label="Model",
             info=pool.opening[1] or None,
@@ -43,6 +37,19 @@ def model_choice(pool: ModelPool, default: str) -> gr.Dropdown:
     # on a change by a visitor or by a link
     model.change(lambda name: describe(pool, name), model, about, **QUIET)
     return model
+
+
+def choices(pool: ModelPool) -> list[tuple[str, str]]:
+    """Return each model's label in the list, and its name; models that can race here come first."""
+    labels, off = [], []
+    for card in pool.cards:
+        here = pool.availability(card.name)
+        if not here.available:
+            off.append((f"{card.title} (off: {here.short_reason})", card.name))
+        else:
+            absent = "" if _at_hand(card) else " (not downloaded)"
+            labels.append((card.title + absent, card.name))
+    return labels + off
 
 
 def describe(pool: ModelPool, name: Any) -> str:

@@ -82,9 +82,14 @@ export function actsOf(root, { state, go }) {
 function fullScreen(root, { state, go }) {
   let yields = false; // whether a new window, the speaker's view, may end the full screen
   document.addEventListener("fullscreenchange", () => {
-    if (document.fullscreenElement) yields = false;
-    else if (state.present && !yields) go({ present: false });
+    if (state.present && !yields && !document.fullscreenElement) go({ present: false });
   });
+  // Without the full screen the page itself is the stage. The browser may tell of it late, after
+  // the speaker's view was opened.
+  function fill() {
+    yields = false;
+    root.requestFullscreen?.().catch(() => {});
+  }
   return {
     blank() {
       root.dataset.blank = String(Number(state.present && root.dataset.blank !== "1"));
@@ -95,11 +100,9 @@ function fullScreen(root, { state, go }) {
     },
     stage() {
       root.dataset.blank = "0";
-      if (state.present && yields && !document.fullscreenElement)
-        return void root.requestFullscreen();
+      if (state.present && yields && !document.fullscreenElement) return fill();
       go({ present: !state.present });
-      if (state.present)
-        root.requestFullscreen?.().catch(() => {}); // without it the page itself is the stage
+      if (state.present) fill();
       else if (document.fullscreenElement) document.exitFullscreen();
     },
   };

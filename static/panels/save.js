@@ -40,7 +40,7 @@ export const slug = (text) =>
  * @param {Document} page @param {() => Snapshot | undefined} onBoard
  */
 export function mountSaving(page, onBoard) {
-  page.addEventListener("click", (event) => {
+  page.addEventListener("click", async (event) => {
     if (closest(event, "[data-save-all]")) return void saveAll(onBoard());
     const button = closest(event, "[data-save]");
     const bar = button?.parentElement;
@@ -54,7 +54,7 @@ export function mountSaving(page, onBoard) {
     const heading = headingOf(shown, raced ? undefined : race);
     const text = table
       ? textOfTable(table, kind, heading)
-      : textOfPlot(/** @type {Plot} */ (shown), kind, heading);
+      : await textOfPlot(/** @type {Plot} */ (shown), kind, heading);
     const download = `photo-finish-${raced ?? `${slug(prompt) || "race"}-${seed}`}-${name}.${kind}`;
     offer(new Blob([text], { type: TYPES[kind] }), download);
   });
@@ -84,13 +84,17 @@ async function saveAll(race) {
     captions.push(`${name}\n${heading.title}: ${heading.sentence}\n`);
     return KINDS.map((kind) => ({
       name: `${name}.${kind}`,
-      input: textOfPlot(plot, kind, heading),
+      text: textOfPlot(plot, kind, heading),
     }));
   });
   if (race) captions.push(`${factsOf(race)}\n`);
-  files.push({ name: "captions.txt", input: captions.join("\n") });
+  const inputs = files.map(async ({ name, text }) => ({ name, input: await text }));
+  const all = [
+    ...(await Promise.all(inputs)),
+    { name: "captions.txt", input: captions.join("\n") },
+  ];
   const { prompt = "", seed = 0 } = race ?? {};
-  const zip = await downloadZip(files).blob();
+  const zip = await downloadZip(all).blob();
   offer(zip, `photo-finish-${slug(prompt) || "race"}-${seed}-figures.zip`);
 }
 
@@ -114,7 +118,7 @@ const factsOf = ({ prompt, seed, model, sampling, machine }) =>
 const textOfTable = (table, kind, heading) =>
   kind === "csv" ? csv(rowsOfTable(table)) : svgOfTable(table, heading);
 /** @param {Plot} plot @param {"svg" | "csv"} kind @param {Heading} heading */
-const textOfPlot = (plot, kind, heading) =>
+const textOfPlot = async (plot, kind, heading) =>
   kind === "csv" ? csv(rowsOfPlot(plot)) : svgOfPlot(plot, heading);
 
 /**

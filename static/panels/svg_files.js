@@ -1,10 +1,12 @@
 // Figures and tables as SVG files, each below a heading that says what it shows.
+/* global Plotly */
 
 import { penOf } from "../dom.js";
 
 const NAMESPACE = "http://www.w3.org/2000/svg";
 const FAMILY = "ui-sans-serif, system-ui, Helvetica, Arial, sans-serif";
 const MARGIN = 12; // pixels around a heading
+const WIDTH = 720; // pixels: the width of a chart's file
 /** @type {{ part: keyof Heading, size: number, weight: number, ink: string }[]} */
 const LINES = [
   { part: "title", size: 16, weight: 650, ink: "#222222" },
@@ -13,17 +15,16 @@ const LINES = [
 ];
 
 /**
- * Write a chart as one SVG file. Plotly draws a chart in several layers, and names its patterns by
- * the page's address. The file names the patterns only by their ids.
+ * Write a chart as an SVG file. Plotly draws it once more for the file: its width is the same in
+ * every window.
  * @param {Plot} plot @param {Heading} heading
  */
-export function svgOfPlot(plot, heading) {
-  const layers = plot.querySelectorAll(".main-svg");
-  const { width, height } = plot.getBoundingClientRect();
-  const text = svgOf(width, height, heading, (body) => {
-    for (const layer of layers) body.append(...layer.cloneNode(true).childNodes);
-  });
-  return text.replace(/url\((?:&quot;|["'])?[^)#]*#([\w-]+)(?:&quot;|["'])?\)/g, "url(#$1)");
+export async function svgOfPlot(plot, heading) {
+  const { height } = plot.getBoundingClientRect();
+  const size = { width: WIDTH, height: Math.round(height) };
+  const text = await Plotly.toImage(plot, { format: "svg", imageDataOnly: true, ...size });
+  const drawing = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
+  return svgOf(WIDTH, size.height, heading, (body) => body.append(...drawing.childNodes));
 }
 
 /**

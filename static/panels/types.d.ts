@@ -16,6 +16,13 @@ interface Plot extends Element {
   _fullData: PlotTrace[];
   _responsiveChartHandler?: () => void;
 }
+/** Plotly, once Gradio has loaded it for a chart. */
+declare const Plotly: {
+  toImage(
+    plot: Plot,
+    options: { format: "svg"; width: number; height: number; imageDataOnly: true },
+  ): Promise<string>;
+};
 /** The heading of a figure in its file; a part is "" where there is nothing to say. */
 interface Heading {
   title: string;

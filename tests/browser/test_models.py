@@ -12,6 +12,7 @@ import torch
 from playwright.sync_api import Locator, Page, expect
 
 from app.models.model_pool import Availability
+from app.page import model_choice
 from app.races.recorded_races import RecordedRaces
 from engine.decoders import DEFAULT
 from engine.models.supply.card import CARDS, ModelError
@@ -39,7 +40,9 @@ def sampling(page: Page, name: str) -> Locator:
     return page.locator("#sampling").get_by_label(name)
 
 
-def test_a_public_model_is_chosen_with_its_licence_loaded_and_raced_in_colours(open_page) -> None:
+def test_a_public_model_is_chosen_with_its_licence_loaded_and_raced_in_colours(
+    open_page, tmp_path, monkeypatch
+) -> None:
     """On a CPU: three lanes that count tokens, with pictures at the end. What fails is reported."""
     model, goes_on, loads = Held(), threading.Event(), []
     model.name, model.drafter, model.slow_pixels = JANUS, None, True
@@ -63,7 +66,7 @@ def test_a_public_model_is_chosen_with_its_licence_loaded_and_raced_in_colours(o
         show_options(page)
         lanes, card = page.locator(".lane-row"), page.locator("#model-card")
         expect(lanes).to_have_count(len(DEFAULT))
-        choose(page, "Janus-Pro 1B")
+        choose(page, "Janus-Pro 1B (not downloaded)")
         expect(card).to_contain_text("Licence: code MIT; weights DeepSeek Model License")
         licence = card.get_by_role("link", name="text")
         expect(licence).to_have_attribute("href", CARDS[JANUS].licence_url)
@@ -82,7 +85,9 @@ def test_a_public_model_is_chosen_with_its_licence_loaded_and_raced_in_colours(o
         reason = "The disk is full: free some room. The embedded model can race meanwhile."
         expect(said).to_have_text(f"Janus-Pro 1B: {reason}")
 
-        # It is loaded when a race asks again, here one that comes by the link.
+        # It is loaded when a race asks again, here one that comes by the link. The list says what
+        # is there now.
+        monkeypatch.setattr(model_choice, "at_hand", lambda source: tmp_path)
         other = open_page(field.input_value())
         expect(other.locator("#model input")).to_have_value("Janus-Pro 1B")
         expect(other.locator("#model-card")).to_contain_text("DeepSeek Model License")

@@ -108,13 +108,14 @@ def test_the_race_on_the_board_has_figures_what_if_and_tables_to_save(
         svg = saved(page, within, "SVG")
         assert svg.name.startswith(f"photo-finish-cactus-on-yellow-sand-7-{slug(figure.title)}")
         tree = ElementTree.parse(svg).getroot()
+        assert tree.get("width") == "720"  # whatever the window
         texts = {"".join(text.itertext()) for text in tree.iter(f"{SVG}text")}
         assert {lane.name for lane in runners(duel.trace)} & texts
         assert {figure.title, *figure.sentence.split()} <= {*texts, *" ".join(texts).split()}
         assert "cactus on yellow sand · seed 7" in " ".join(texts)
         assert len(list(tree.iter(f"{SVG}path"))) > 5
-        patterns = {f"url(#{each.get('id')})" for each in tree.iter(f"{SVG}pattern")}
-        used = set(re.findall(r"fill: (url\(.+?\))", svg.read_text()))
+        patterns = {each.get("id") for each in tree.iter(f"{SVG}pattern")}
+        used = set(re.findall(r"fill: url\(\W*#([\w-]+)", svg.read_text()))
         assert used <= patterns
         assert bool(used) == pattern
     rows = list(csv.DictReader(saved(page, ".finish", "CSV").read_text().splitlines()))

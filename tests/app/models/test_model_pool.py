@@ -18,9 +18,10 @@ from huggingface_hub import constants
 
 import app.models.model_pool
 from app.models.model_pool import Availability, Device, check_availability, public_models
+from app.page import model_choice
 from app.page.form import Fields
 from app.page.links import Links
-from app.page.model_choice import describe
+from app.page.model_choice import choices, describe
 from app.races import live_race
 from app.races.races import Races
 from app.settings import AppSettings
@@ -189,6 +190,15 @@ def test_the_card_shows_the_reason_and_the_licence_as_text() -> None:
     assert "never raced" not in describe(pool, "toy")
     for name in (None, 5, ["anole"], {}, "<script>"):
         assert describe(pool, name) == ""
+
+
+def test_the_list_says_what_is_off_or_not_downloaded(monkeypatch, tmp_path) -> None:
+    pool = over(named).pool
+    first, *middle, last = choices(pool)
+    assert (first, last) == (("toy", "toy"), ("Anole 7B (off: research only)", "anole"))
+    assert ("Janus-Pro 1B (not downloaded)", JANUS) in middle
+    monkeypatch.setattr(model_choice, "at_hand", lambda source: tmp_path)
+    assert ("Janus-Pro 1B", JANUS) in choices(pool)
 
 
 class Failing(Watched):
