@@ -105,10 +105,17 @@ def test_a_phone_has_two_pictures_all_bars_and_then_its_controls(newcomer, recor
     opened(newcomer, recorded_url)
     assert titles(page) == ["Vanilla AR", "SCD"]
     expect(page.locator(".masthead p")).to_be_visible()
-    parts = (".lane .frame", ".bars", ".transport")
+    picture = page.locator(".lane .frame").first
+    page.keyboard.press("Home")
+    expect(page.locator(".outcome")).to_have_count(0)
+    start = picture.bounding_box()["y"]
+    page.keyboard.press("End")
+    expect(page.locator(".outcome")).to_be_visible()
+    parts = (".lane .frame", ".bars", ".outcome", ".transport")
     tops = [page.locator(part).first.bounding_box()["y"] for part in parts]
     assert tops == sorted(tops)
-    expect(page.locator(".lane .frame").first).to_be_in_viewport(ratio=1)
+    assert tops[0] == start, "what is said at the end moves no picture"
+    expect(picture).to_be_in_viewport(ratio=1)
     expect(page.locator(".bars")).to_be_in_viewport(ratio=1)
     assert wide(page) <= 0
     for width, height in ((320, 640), (820, 1180)):
