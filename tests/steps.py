@@ -15,9 +15,10 @@ from engine.trace.rows import DTYPES, TOP, Source
 from engine.trace.shares import NONE, ONE
 from engine.trace.steps import step_row
 
-# As many decoders as a race has lanes; Relaxed SJD is SJD with another number, ZipAR vanilla AR in
-# another order, Jacobi the fixed point's loop with fresh numbers.
-EIGHT = tuple(name for name in WHOLE if name not in ("sjd-relaxed", "zipar", "jacobi"))
+# As many decoders as a race has lanes; Relaxed SJD and SJD++ are SJD with other numbers, ZipAR
+# vanilla AR in another order, Jacobi the fixed point's loop with fresh numbers.
+LEFT_OUT = ("sjd-relaxed", "sjd-plus-plus", "zipar", "jacobi")
+EIGHT = tuple(name for name in WHOLE if name not in LEFT_OUT)
 Top = tuple[tuple[int, float], ...]
 NO_TIME = Seconds()
 SHARES = ("top1", "top1_draft", "tv", "acceptance", "uniform", "p", "q", "shift")

@@ -16,6 +16,7 @@ from engine.decoders.relaxed import RelaxedSettings, typical_threshold
 from engine.decoders.scd import SCDSettings
 from engine.decoders.sjd import SJD
 from engine.decoders.sjd_pac import CandidateWalk, PACSettings
+from engine.decoders.sjd_plus_plus import kept_above
 from engine.decoders.window import WindowDecoder
 from engine.fronts import fronts
 from engine.models.base import planned
@@ -89,6 +90,17 @@ def scd() -> dict[str, Tensor]:
         "maximal: acceptance behind a rejection": kept,
         "maximal: probability of an unchanged draft": (Q * kept).sum(),
         "independent redraw: probability of an unchanged draft": (Q * P).sum(),
+        "threshold τ = 0.5: distribution of a draft after it": kept_above(P, Q, 0.5),
+    }
+
+
+def sjd_plus_plus() -> dict[str, Tensor]:
+    decoder = DECODERS["sjd-plus-plus"](Toy((2, 3), 4))
+    drafts = [0, 1, 2, 3]
+    behind = verify_chain(decoder, P, Q, [0, *drafts], verify=[[REJECT] * 3])
+    return {
+        "acceptance of each draft": acceptances(decoder, P, Q),
+        "τ = 0.5: drafts that stay": behind.tokens[1:5] == torch.tensor(drafts),
     }
 
 
@@ -277,6 +289,7 @@ WORKED = {
     "Fixed point": fixed_point,
     "SJD": sjd,
     "SCD": scd,
+    "SJD++": sjd_plus_plus,
     "Relaxed SJD": relaxed_sjd,
     "GSD": gsd,
     "LANTERN": lantern,

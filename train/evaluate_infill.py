@@ -70,7 +70,10 @@ def fill_things(
 def filled_scores(
     images: np.ndarray, labels: list[Scene], squares: list[int]
 ) -> dict[str, dict[str, float]]:
-    """Return the share of filled squares that are right, judged among 100 things and among all."""
+    """Return the share of filled squares that show the right thing.
+
+    The thing is told apart from 99 others, and from all others.
+    """
     rng, pairs = np.random.default_rng(0), list(zip(labels, squares, strict=True))
     return {
         name: share(

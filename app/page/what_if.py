@@ -71,9 +71,9 @@ def opening(trace: Trace) -> tuple[int | None, str]:
 
 
 def answer(trace: Trace, lane: Any, rule: Any, knobs: Mapping[str, Any]) -> str:
-    """Return sentences: how many of the drafts that a lane rejected first `rule` would accept.
+    """Say how many of a lane's rejected drafts another rule would have accepted.
 
-    `knobs` has the sliders' values, by field. Raises SettingError.
+    It judges the first rejection of every step. `knobs` has the sliders' values, by field. Raises SettingError.
     """
     choices = {index: title for title, index in lane_choices(trace)}
     if not choices:

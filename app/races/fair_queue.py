@@ -57,7 +57,7 @@ class Wait:
 
     @property
     def note(self) -> str:
-        """The sentence about this wait on the board."""
+        """What the board says about this wait."""
         races = "race comes" if self.ahead == 1 else "races come"
         text = f"In the queue: {self.ahead} {races} before yours."
         if self.seconds is None:

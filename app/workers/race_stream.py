@@ -94,7 +94,7 @@ def slow_note(model: ImageModel) -> str:
 
 
 class RaceStream:
-    """A race in progress, with the trace and the recording that remain of it."""
+    """A race in progress. Its trace and its recording are kept when it ends."""
 
     def __init__(self, race: Race, note: str, seconds: float, late: str = "") -> None:
         """Prepare a race; the board says `note`.

@@ -20,6 +20,7 @@ from engine.decoders.rows import ParallelRows
 from engine.decoders.scd import SCD
 from engine.decoders.sjd import SJD
 from engine.decoders.sjd_pac import SJDPAC
+from engine.decoders.sjd_plus_plus import SJDPlusPlus
 from engine.decoders.verdict import Verdict, verdict_on
 from engine.decoders.zipar import ZipAR
 from engine.trace import MAX_LANES
@@ -31,6 +32,7 @@ _LANES: tuple[type[Decoder], ...] = (
     FixedPoint,
     SJD,
     SCD,
+    SJDPlusPlus,
     RelaxedSJD,
     GSD,
     Lantern,

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from engine.core import Verification, Window
 from engine.decoders.base import Badge
 from engine.decoders.decode_state import DecodeState
 from engine.decoders.jacobi_window import JacobiWindowDecoder, SpeculativeSettings, window_knob
+from engine.decoders.sjd_plus_plus import keep_above, kept_above, tau_knob
 from engine.decoders.speculate import chain_acceptance, keep_coupled, speculate
 from engine.numerics.randomness import Purpose
 from engine.settings import knob
@@ -25,20 +27,25 @@ class SCDSettings(SpeculativeSettings):
     window: int = window_knob(32)
     coupling: str = knob(
         "gumbel",
-        "What keeps a redrawn guess the same: one noise for all passes, or keeping what fits.",
-        choices=("gumbel", "maximal"),
+        "What keeps a redrawn guess the same: one noise for all passes, keeping what fits, or"
+        " keeping what is above a threshold, as SJD++ does.",
+        choices=("gumbel", "maximal", "threshold"),
     )
+    tau: float = tau_knob(needs=("coupling", "threshold"))
 
 
 class SCD(JacobiWindowDecoder):
     """Verifies as SJD does, and redraws later drafts so that most of them stay the same.
 
-    A draft x ~ q becomes a sample of the newer p.
+    A draft x ~ q becomes a sample of its next q, which is the newer p unless `coupling` =
+    threshold.
 
     * `gumbel`: argmax_v log p_i(v) + G_i(v), with vanilla AR's G_i in every pass. The draft stays
       with probability at least (1 - TV) / (1 + TV).
     * `maximal`: x with probability min(1, p(x) / q(x)), else a sample of R(p, q). The draft stays
       with probability 1 - TV, the most that one redraw allows.
+    * `threshold`: x if p(x) > tau q(x), else a sample of p. The next q is the distribution that
+      this gives, see `kept_above`. SJD++ takes p for it, which is not lossless.
 
     SCD is lossless. Three things depend on the tokens and numbers of earlier positions alone: which
     passes redraw position i, from which distributions they do so, and which pass verifies it. G_i
@@ -59,11 +66,16 @@ class SCD(JacobiWindowDecoder):
     settings: SCDSettings
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
-        maximal, samples = self.settings.coupling == "maximal", None
-        if not maximal:
+        coupling, samples = self.settings.coupling, None
+        if coupling == "gumbel":
             samples = (p.log() + state.gumbel(len(p))).argmax(-1)
         verification = speculate(state, window, p, chain_acceptance(window, p), samples=samples)
-        if not maximal:
-            return verification
-        u = state.uniform(Purpose.COUPLING, len(p), 2)
-        return keep_coupled(state, window, p, verification, u)
+        if coupling == "maximal":
+            u = state.uniform(Purpose.COUPLING, len(p), 2)
+            return keep_coupled(state, window, p, verification, u)
+        if coupling == "threshold":
+            has_draft = state.offsets(len(p)) < state.room.clamp_max(len(p) - 1)
+            kept = kept_above(p, window.q, self.settings.tau)
+            verification.q = torch.where(has_draft[:, None], kept, p)
+            return keep_above(state, window, p, verification, self.settings.tau)
+        return verification

@@ -190,9 +190,9 @@ def initializers(lean: LeanBody) -> dict[str, Tensor]:
 
 
 def digest(lean: LeanBody) -> str:
-    """Return 16 hexadecimal digits that identify the body for which a graph was made.
+    """Hash what a graph is made for; return 16 hexadecimal digits.
 
-    The digest covers the shapes of the weights and of the rotation's tables, the numbers and size
+    The hash covers the shapes of the weights and of the rotation's tables, the numbers and size
     of the heads, and the norm's epsilon.
     """
     shapes = {name: list(tensor.shape) for name, tensor in initializers(lean).items()}

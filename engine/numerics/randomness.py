@@ -46,8 +46,8 @@ def philox(counter: Tensor, key: tuple[int, int]) -> Tensor:
 class Noise:
     """The random numbers of one image.
 
-    A reader goes through at most `stride` positions, from a multiple of `stride` on. Gumbel noise
-    is computed in blocks that fit these positions, so that hardly any noise goes unused.
+    A reader needs at most `stride` positions; the first is a multiple of `stride`. Gumbel noise is
+    computed in blocks that fit these positions, so that hardly any noise goes unused.
     """
 
     def __init__(self, seed: int, device: torch.device, stride: int = _BLOCK) -> None:

@@ -40,7 +40,7 @@ _ENDS = (Kind.PLACE, Kind.GROUND, Kind.DENIAL)  # may follow a colour that is a 
 
 
 def called(thing: str, colour: str) -> str:
-    """Return the words for a thing in a colour: "blue cat", or "blue apple" for "red apple"."""
+    """Return the words for a thing in a colour. A "red apple" in blue is a "blue apple"."""
     own, _, rest = thing.partition(" ")
     return f"{colour} {rest if own in COLOURS else thing}" if colour else thing
 

@@ -105,9 +105,10 @@ export function whySentence(state) {
   const words = [rule];
   if (ar && widest !== ar) {
     const ratio = (forwardMs(widest) / forwardMs(ar)).toFixed(1);
+    const longer = Number(ratio) > 1;
     words.push(
-      `${Number(ratio) > 1 ? "Here" : "Yet here"} a pass of ${widest.title}, over ${rowsPerPass(widest).toFixed(1)} rows on average, ` +
-        `took ${ratio} times as long as a pass of ${ar.title} over one row.`,
+      `${longer ? "Here" : "But here"} a pass of ${widest.title}, over ${rowsPerPass(widest).toFixed(1)} rows on average, ` +
+        `took ${longer ? `${ratio} times as long as` : "no longer than"} a pass of ${ar.title} over one row.`,
     );
   }
   return [

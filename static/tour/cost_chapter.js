@@ -15,7 +15,7 @@ export function whenItLoses(_, race) {
   const lines = [
     "Speculation guesses tokens and tests them together. It makes fewer passes, each over a wider window. A pass that commits 4 tokens " +
       "wins if it takes less time than 4 passes of vanilla AR, and loses if it takes more.",
-    `A pass costs a, plus b for each row of its window. In this race a is ${a} and b is ${b}: a pass of ` +
+    `The cost of a pass is a + b × rows. In this race a is ${a} and b is ${b}: a pass of ` +
       `${countOf(rows, "row")} costs ${times} as a pass of one row.`,
     "The clock now models a large GPU that draws 340 pictures at once. Choose another machine or move b: the " +
       "replay, the places and the finish follow.",

@@ -320,8 +320,8 @@ export function shiftInWords(row, { priced, isRolling }) {
   if (!isKnown(shift)) return "";
   if (priced && committed)
     return (
-      `${shiftOf(shift)}. The distribution that this token was drawn from differs by this much (TV) from the model's given ` +
-      `every earlier token. ${ON_NO_CLOCK}`
+      `${shiftOf(shift)}. The distribution that this token was drawn from differs by this much (TV) from p given every ` +
+      `earlier token. ${ON_NO_CLOCK}`
     );
   if (shift === 0)
     return "Shift 0: the token that this test commits has exactly the model's distribution p, whatever was drafted.";
@@ -345,11 +345,11 @@ function rollingShift({ shift, ruleShift, status }) {
       ? "Shift 0 from its rule: this token has exactly the model's distribution p, given what its row saw. The shift from the tokens that " +
           "its row did not see is measured once the picture is complete."
       : "";
-  const far = `${shift ? "differs by this much (TV) from" : "is"} the model's given every earlier token`;
+  const far = `${shift ? "differs by this much (TV) from" : "equals"} p given every earlier token`;
   if (isExact)
     return (
       `Shift ${chance(shift)}: 0 from the token's rule, and ${chance(shift)} from what its row did not see. The token was drawn ` +
-      `from exactly p given what its row saw, and that p ${far}. ${ON_NO_CLOCK}`
+      `from exactly p given what its row saw, and that ${far}. ${ON_NO_CLOCK}`
     );
   return (
     `Shift ${chance(shift)} from what the token's row did not see: p given what the row saw ${far}. ${ON_NO_CLOCK} ` +

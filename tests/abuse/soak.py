@@ -144,7 +144,7 @@ def calls(site: Site) -> str:
 
     ends = run(all_call())
     for seed in range(MCP_CALLS):
-        _, answer = tool(f"{site.url}/", prompt="red apple", seed=seed, lanes=["sjd"])
+        _, answer = tool(site.url, prompt="red apple", seed=seed, lanes=["sjd"])
         ends.append("MCP error" if answer.isError else "finished over MCP")
     return counted(ends)
 
@@ -162,7 +162,8 @@ def small_disk(site: Site) -> str:
             check=False,
         )
     assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout.splitlines()[-1].split("|")[2].strip()
+    (row,) = [line for line in done.stdout.splitlines() if line.startswith("| uploads until full")]
+    return row.split("|")[2].strip()
 
 
 def uploads_until_full(site: Site) -> str:

@@ -395,14 +395,14 @@ def _plus(left: Any, right: Any) -> Any:
 
 
 def _minimum(values: Any, bound: Any) -> Any:
-    """Return targets of `sample` unchanged, since they exceed their bound by rounding only."""
+    """Return the targets of `sample` as they are: only rounding takes them over their bound."""
     if not isinstance(values, Affine):
         return _strictly(min, Codes)(values, bound)
     return _unbounded(values, bound >= (values.scale - values.shift) * (1 - _ROUNDING))
 
 
 def _clamp_min(values: Any, bound: Any) -> Any:
-    """Return targets of `sample` in a block unchanged: only rounding makes them negative."""
+    """Return a block's targets of `sample` as they are: only rounding makes them negative."""
     if not isinstance(values, Affine):
         return NotImplemented
     return _unbounded(values, bound <= values.scale * _ROUNDING - values.shift)

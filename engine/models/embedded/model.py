@@ -106,7 +106,7 @@ class EmbeddedModel(BodyModel):
 
 
 def _digest(weights: Path, *parts: str) -> str:
-    """Return 16 hexadecimal digits of the weights of `parts` and of the captions' tokenizer."""
+    """Hash the weights of `parts` and the captions' tokenizer; return 16 hexadecimal digits."""
     files = [file for part in parts for file in sorted((weights / part).glob("*.safetensors"))]
     digest = hashlib.sha256()
     for file in (*files, weights / "captions" / "tokenizer.json"):

@@ -182,6 +182,13 @@ class KeptWithOldDistribution(Spoilt, SCD):
         v.q = with_end(torch.where(kept[:, None], window.q, p), p)
 
 
+class ThresholdCountedAsP(Spoilt, SCD):
+    """A draft that a threshold keeps counts as a sample of p, as in SJD++."""
+
+    def spoil(self, v: Verification, state: DecodeState, window: Window, p: Tensor) -> None:
+        v.q = p
+
+
 class StaleJacobi(Spoilt, Jacobi):
     """Commits one sample more than were computed on a final prefix."""
 

@@ -114,6 +114,8 @@ CHAINS = [
     *variants("sjd", window=[2, 16], fresh=["one-hot", "uniform"], verification=["block"] * 2),
     *variants("scd", coupling=["gumbel"] * 2, window=[2, 32], fresh=["one-hot", "uniform"]),
     *variants("scd", coupling=["maximal"] * 2, window=[2, 32], fresh=["one-hot", "uniform"]),
+    *variants("scd", coupling=["threshold"] * 3, window=[2, 3, 32], tau=[0.5, 0.9, 1.5]),
+    *variants("scd", coupling=["threshold"], window=[4], fresh=["uniform"]),
     *variants("scd", coupling=["gumbel", "maximal"], window=[3] * 2, init=["vertical repeat"] * 2),
     *variants("gsd", window=[3, 4], G=[1, 1], init=["random", "horizontal sample"]),
     *variants("lantern", delta=[0.0] * 3, depth=[1, 2, 5], k=[3] * 3),
@@ -141,6 +143,7 @@ KEPT = [
     ("sjd", {"window": 4, "fresh": "uniform", "verification": "block"}),
     ("scd", {"window": 4, "coupling": "gumbel", "fresh": "uniform"}),
     ("scd", {"window": 4, "coupling": "maximal", "fresh": "uniform"}),
+    ("scd", {"window": 4, "coupling": "threshold", "fresh": "uniform"}),
     ("sjd-pac", {"window": 4, "K": 1}),
 ]
 
@@ -158,6 +161,7 @@ TOP_K = [
     ("sjd", {"window": 3, "fresh": "uniform"}),
     ("sjd", {"window": 3, "fresh": "uniform", "verification": "block"}),
     ("scd", {"window": 3, "coupling": "maximal", "fresh": "uniform"}),
+    ("scd", {"window": 3, "coupling": "threshold", "fresh": "uniform"}),
     ("gsd", {"window": 3, "G": 1, "fresh": "uniform"}),
     ("lantern", {"delta": 0.0}),
     ("lantern", {"delta": 0.0, "drafts": "tree", "depth": 2, "width": 2, "nodes": 4}),
@@ -269,6 +273,7 @@ three = partial(Toy, (1, 3), 3)
 Planted = Callable[[], Toy | tuple[Toy, Plan]]
 WINDOW = {"window": 3}
 MAXIMAL = {"window": 3, "coupling": "maximal", "fresh": "uniform"}
+THRESHOLD = {"window": 3, "coupling": "threshold", "fresh": "uniform"}
 BLOCK = {"window": 3, "fresh": "uniform", "verification": "block"}
 CHAIN = {"window": 3, "K": 1}
 TREE = {"window": 8, "K": 2, "D": 2}
@@ -284,6 +289,7 @@ BUGS = [
     (planted.CoupledWithOldDistribution, SCD, pair, MAXIMAL),
     (planted.KeptWithOldDistribution, SCD, pair, MAXIMAL),
     (planted.UnkeptRedrawnFromP, SCD, pair, MAXIMAL),
+    (planted.ThresholdCountedAsP, SCD, pair, THRESHOLD),
     (planted.KeptByTheTestsNumber, SCD, pair, MAXIMAL),
     (planted.CoupledByTheSameNumbers, SCD, flat, MAXIMAL | {"window": 4}),
     (planted.BlockWithKeptDrafts, SCD, flat, MAXIMAL | {"window": 4}),

@@ -12,7 +12,7 @@ from tools.judge.toys import Toy
 
 OTHER = {"eagle": "jacobi", "jacobi": "eagle", "chain": "tree", "tree": "chain"}
 OTHER |= {"delta": "lambda", "lambda": "delta", "add": "amplify"}
-OTHER |= {"entropy": "amplify", "typical": "amplify"}
+OTHER |= {"entropy": "amplify", "typical": "amplify", "threshold": "gumbel"}
 NEEDY = [
     (name, *knob)
     for name, decoder in DECODERS.items()

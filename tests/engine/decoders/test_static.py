@@ -35,7 +35,12 @@ KNOBS: dict[str, list[dict[str, object]]] = {
     ],
     "fpi": [{"window": 6}],
     "jacobi": [{"window": 6}],
-    "scd": [{"window": n, "coupling": name} for n in (2, 6) for name in ("gumbel", "maximal")],
+    "scd": [
+        {"window": n, "coupling": name}
+        for n in (2, 6)
+        for name in ("gumbel", "maximal", "threshold")
+    ],
+    "sjd-plus-plus": [{"window": 6, "fresh": "uniform"}],
     "sjd-relaxed": [
         {"window": 6, "relax": relax}
         for relax in ("amplify", "add", "anneal", "entropy", "typical")

@@ -124,7 +124,6 @@ RELEASED = {
     "released_pjd": {"window": 3, "fresh": "uniform"},
     "released_scd": {"window": 3, "fresh": "uniform"},
     "released_simplear": {"window": 3},
-    "sjd_plus_plus": {"window": 3, "fresh": "uniform"},
     "kept_block": {"window": 4, "fresh": "uniform"},
 }
 
