@@ -55,6 +55,7 @@ LANES = (
     "sjd",
     "scd",
     "scd:coupling=maximal",
+    "scd:coupling=threshold",
     "sjd-pac",
     *(f"gsd:G={size}" for size in (3, 10, 50, 100)),
     *(f"lantern:delta={delta}" for delta in (0.05, 0.4)),
@@ -62,6 +63,8 @@ LANES = (
     *(f"sjd-relaxed:relax=amplify;k={k}" for k in (2.0, 5.0)),
     *(f"sjd-relaxed:relax=add;e={e}" for e in (0.02, 0.1)),
     "sjd-relaxed:relax=anneal;k=5.0",
+    *(f"sjd-relaxed:relax=entropy;nats={nats}" for nats in (2.0, 4.0, 9.0)),
+    *(f"sjd-plus-plus:tau={tau}" for tau in (1.0, 0.5, 0.25)),
     *(f"zipar:s={lag}" for lag in (8, 4, 2, 1)),
     *(f"parallel:T={rounds}" for rounds in (32, 16, 8, 4)),
     *(f"rows:c={context};draws={draws}" for draws in ("coupled", "fresh") for context in (8, 4, 2)),
@@ -86,7 +89,9 @@ def judge_of(world: dict[str, list[str]]) -> Judge | None:
     return Judge(CANDIDATES, len(names), SIDE) if tuple(world["glyphs"]) == names else None
 
 
-def draw(model: ImageModel, lane: str, prompt: str, seed: int) -> tuple[np.ndarray, int, float]:
+def draw(
+    model: ImageModel, lane: str, prompt: str, seed: int
+) -> tuple[np.ndarray, int, float | None]:
     """Return a lane's picture: tokens [length] in the model's order, its passes and mean shift.
 
     A decoder that can only fill in parts fills in the whole picture, in spread order.
@@ -102,7 +107,8 @@ def draw(model: ImageModel, lane: str, prompt: str, seed: int) -> tuple[np.ndarr
             tables.append(step.rows)
             stats.add(step)
     tokens = np.array(StepTable.join(tables).tokens)
-    return tokens[np.argsort(decoder.plan.slots)], stats.nfe, stats.mean_shift() or 0.0
+    shift = 0.0 if parsed.decoder == "ar" else stats.mean_shift()
+    return tokens[np.argsort(decoder.plan.slots)], stats.nfe, shift
 
 
 def log_p(
@@ -137,7 +143,8 @@ def measure(model: ImageModel, lane: str, what: Scene, index: int, judge: Judge 
         pixels = model.pixels(tokens[np.array(model.plan.cells) >= 0].reshape(model.grid))
         rng = np.random.default_rng((TEST, index))
         right = is_nearest(pixels, what, rng, judge.candidates)
-    return Picture(passes, round(shift, 5), round(nats, 3), cut, right)
+    kept = None if shift is None else round(shift, 5)
+    return Picture(passes, kept, round(nats, 3), cut, right)
 
 
 class Measurement:

@@ -22,7 +22,8 @@ class Picture:
     """One finished picture.
 
     Attributes:
-        shift: mean of TV(p', p) over the positions at which a draft was tested; 0 if no draft was.
+        shift: mean of TV(p', p) over the positions at which a draft was tested; 0 if no draft was,
+            None if the lane's rule does not tell it.
         log_p: the picture's log-probability in nats under the model, at the race's guidance and
             temperature, before top-k and top-p.
         cut: the number of the picture's tokens that top-k and top-p leave out.
@@ -31,7 +32,7 @@ class Picture:
     """
 
     passes: int
-    shift: float
+    shift: float | None
     log_p: float
     cut: int
     right: bool | None

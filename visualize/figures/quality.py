@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,8 @@ SWEEPS = (
     Sweep(
         "annealed k", "sjd-relaxed", "k", (("relax", "anneal"),), "dot", "hash-open", "middle right"
     ),
+    Sweep("entropy, nats", "sjd-relaxed", "nats", (("relax", "entropy"),), "dashdot", "y-up-open"),
+    Sweep("SJD++ τ", "sjd-plus-plus", "tau"),
     Sweep("ZipAR s", "zipar", "s"),
     Sweep("Parallel rows c", "rows", "c", (("draws", "coupled"),), label="middle right"),
     Sweep(
@@ -148,8 +150,10 @@ def _difference(quality: Quality, trace: Trace) -> str:
 
 
 def shifts(quality: Quality) -> list[PanelPoint]:
-    """Return the mean shift of each point, with an interval over pictures."""
-    return _means(quality, lambda _, picture: picture.shift)
+    """Return the mean shift of each point that has one, with an interval over pictures."""
+    known = [p for p in quality.points if all(each.shift is not None for each in p.pictures)]
+    points = replace(quality, points=tuple(known))
+    return _means(points, lambda _, picture: picture.shift or 0.0)
 
 
 def log_p_changes(quality: Quality) -> list[PanelPoint]:
@@ -179,7 +183,10 @@ def right_pictures(quality: Quality) -> list[PanelPoint]:
 
 
 def rings(trace: Trace) -> list[tuple[str, str, int, float]]:
-    """Return decoder, name, passes and mean shift of each lane that finished a whole picture."""
+    """Return decoder, name, passes and mean shift of each lane that finished a whole picture.
+
+    A lane whose rule does not tell its shift has no ring.
+    """
     entries: list[tuple[str, str, int, float]] = []
     if trace.header.infilling:
         return entries
@@ -187,8 +194,9 @@ def rings(trace: Trace) -> list[tuple[str, str, int, float]]:
         stats = LaneStats()
         for step in trace.steps(lane.index):
             stats.add(step)
-        if lane.finished:
-            entries.append((lane.decoder, lane.name, stats.nfe, stats.mean_shift() or 0.0))
+        shift = 0.0 if lane.decoder == BASELINE else stats.mean_shift()
+        if lane.finished and shift is not None:
+            entries.append((lane.decoder, lane.name, stats.nfe, shift))
     return entries
 
 

@@ -158,6 +158,16 @@ def test_every_point_is_in_every_panel_and_each_has_sentences_with_a_number() ->
         assert_sentences(panel.sentence)
 
 
+def test_a_shift_that_is_not_known_is_drawn_nowhere() -> None:
+    """SJD++'s, which is not 0."""
+    untold = Point("sjd-plus-plus", tuple(replace(p, shift=None) for p in pictures("sjd", 10)))
+    quality = replace(measured(), points=(*measured().points, untold))
+    assert len(shifts(quality)) == len(LANES)
+    assert len(log_p_changes(quality)) == len(right_pictures(quality)) == len(LANES) + 1
+    trace = run_until(race_of(Toy((6, 6), 16), ("ar", "sjd-plus-plus", "sjd"), seed=3), None)
+    assert [decoder for decoder, *_ in rings(trace)] == ["ar", "sjd"]
+
+
 SETTINGS = ("ar", "sjd", "gsd:G=50", "zipar:s=1", "parallel:T=4")
 
 
@@ -282,5 +292,8 @@ def test_the_stored_measurement_has_every_point_as_often() -> None:
     decoders = [parse_lane(point.lane).decoder for point in quality.points]
     assert decoders[0] == "ar"
     assert {sweep.decoder for sweep in SWEEPS} < set(decoders)
-    for panel in quality_figures(quality, race()):
-        assert len(points(panel)) == len(quality.points) > 0
+    untold = decoders.count("sjd-plus-plus")
+    shift, *others = quality_figures(quality, race())
+    assert len(points(shift)) == len(quality.points) - untold > 0
+    for panel in others:
+        assert len(points(panel)) == len(quality.points)
