@@ -153,8 +153,8 @@ def scores(
     """Return the share of `images` that pass each test, with the share's 95% interval.
 
     The tests are: the right thing in each square, told apart from 99 other things or from all
-    others; nothing elsewhere; and "right" as in this module's docstring. Scenes that name colours are
-    also tested for the colours. Scenes in which some ground is visible are tested for the
+    others; nothing elsewhere; and "right" as in this module's docstring. Scenes that name colours
+    are also tested for the colours. Scenes in which some ground is visible are tested for the
     ground. With `equal`, a picture may be "right" with its things in any order.
     """
     rng = np.random.default_rng(0)

@@ -34,7 +34,7 @@ class Work:
         return self._turns.clock() - self._began
 
     def pause(self) -> None:
-        """Let lanes step if this part has lasted PART seconds; return when the next part may begin."""
+        """Let lanes step if this part has lasted PART seconds; return when another may begin."""
         if self._part >= PART:
             self.end()
             self._began = self._turns.begin()
