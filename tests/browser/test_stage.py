@@ -40,7 +40,7 @@ ASTRAY = """() => {
     const slide = new DOMMatrix(transform).c * -parseFloat(height);
     return { finish: flag.getBoundingClientRect().left, left, right, slide };
   });
-  if (flags.length <= 6 || flags.every(({ slide }) => slide <= 1)) return [flags.length];
+  if (flags.length <= 6 || flags.every(({ slide }) => Math.abs(slide) <= 1)) return [flags.length];
   return flags.filter(({ finish, left, slide }, i) =>
     (i > 0 && flags[i - 1].right > left + 1) || Math.abs(left + 1 - finish - slide) > 1.5);
 }"""

@@ -260,9 +260,7 @@ def distance(lanes: Sequence[tuple[Runner, Distances]], stride: int) -> str:
     )
     if least == 1:
         return f"{first}, and the distributions of later positions by no less."
-    said = (
-        f"{first}, and the distribution {least} positions later by {row[least]:.2f}."
-    )
+    said = f"{first}, and the distribution {least} positions later by {row[least]:.2f}."
     if tv.get(stride, 0) > row[least] and stride > least:
         return (
             f"{said} Right below the rejected token, in the next row, it moved the distribution by"

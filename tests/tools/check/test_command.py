@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.decoders import WHOLE
 from engine.models.supply.card import CARDS
 from photo_finish import __main__ as cli
 from tests.tools.conftest import NAME, folder_of
@@ -47,7 +48,7 @@ def test_a_check_ends_with_a_report_and_a_line_of_json(
     found = json.loads(printed[-1])["findings"]
     assert {each["outcome"] for each in found} == {"good", "left out"}
     # Both models' lanes and logits, and of everything else a word.
-    assert sum("static shapes" in each["words"] for each in found) == 22
+    assert sum("static shapes" in each["words"] for each in found) == 2 * len(WHOLE)
     assert [each["name"] for each in found if each["name"].startswith("logits")] == [
         "logits of a small model",
         f"logits of {CARDS[NAME].title}",
