@@ -1,4 +1,5 @@
-FROM python:3.12-slim
+# The digest of the image's index, for all processors; anew: docker buildx imagetools inspect python:3.12-slim
+FROM python:3.12.14-slim@sha256:e5c9fa26ffb76e11e0f054f30dc2523a2f9693f0c36c0cf1e39b27e152d899fc
 
 # libfribidi for Arabic and Devanagari on pictures; wget for KubeRay's probes.
 RUN apt-get update \
