@@ -24,8 +24,8 @@ def whole(grid: tuple[int, int], forced: Sequence[int]) -> Plan:
 def below(plan: Plan, infilling: Infilling) -> Plan:
     """Return the part of a whole plan from the first masked cell on; the part before is known.
 
-    Positions count from 0 again, and so do the keys of the noise. The seed that drew the known part
-    therefore draws a different rest.
+    Positions count from 0 again, and so do the keys of the noise. So the seed
+    of the known part does not draw the same rest again.
     """
     k = plan.cells.index(infilling.known.index(MASKED))
     ids = [

@@ -40,8 +40,7 @@ def sees(count: int, device: torch.device) -> Tensor:
     """Return which rows each row sees, bool [DEPTH x count, DEPTH x count].
 
     Row (d, i) is draft d of the chain that starts at token i - d. A row sees itself and the
-    earlier rows of its chain. For each token before the chain, which is already committed, the
-    row sees only row (0, token).
+    earlier rows of its chain. Of each committed token before the chain it sees only row (0, token).
     """
     d = torch.arange(DEPTH, device=device).repeat_interleave(count)
     i = torch.arange(count, device=device).repeat(DEPTH)

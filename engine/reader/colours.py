@@ -209,8 +209,8 @@ def _before(words: list[Word], at: int) -> int:
     """Return the index of the noun before `at` that the word at `at` describes, or -1.
 
     Adjectives and words without meaning may stand between the noun and `at`. In a language whose
-    adjectives follow the noun, one unknown word may also stand there, with only adjectives between
-    it and `at`.
+    adjectives follow the noun, one unknown word may also come between, if only adjectives separate
+    it from `at`.
     """
     ends = words[at].kind is not Kind.COLOUR_BEHIND
     for i in range(at - 1, max(-1, at - REACH), -1):

@@ -105,10 +105,10 @@ export function whySentence(state) {
   const words = [rule];
   if (ar && widest !== ar) {
     const ratio = (forwardMs(widest) / forwardMs(ar)).toFixed(1);
-    const longer = Number(ratio) > 1;
+    const compared = Number(ratio) > 1 ? `${ratio} times as long as` : "no longer than";
     words.push(
-      `${longer ? "Here" : "But here"} a pass of ${widest.title}, over ${rowsPerPass(widest).toFixed(1)} rows on average, ` +
-        `took ${longer ? `${ratio} times as long as` : "no longer than"} a pass of ${ar.title} over one row.`,
+      `Here a pass of ${widest.title}, over ${rowsPerPass(widest).toFixed(1)} rows on average, ` +
+        `took ${compared} a pass of ${ar.title} over one row.`,
     );
   }
   return [

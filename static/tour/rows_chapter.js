@@ -57,7 +57,7 @@ export function drawRowsAtOnce(lane, race) {
     `Nothing is drafted or tested. At pass ${steps[at].nfe} ZipAR wrote ${countOf(most, "token")}, and none could see ` +
       "what the rows above had yet to write. Where a picture depends on that, its rows do not fit: look for the seams.",
     `In total: ${summary(lane)}${price(lane)}${against(race, "ar")}.${patient} The shift is measured after the race, in one pass over the picture: ` +
-      "the TV between each token's distribution and p given all earlier tokens.",
+      "the mean TV between a token's distribution and p given all earlier tokens.",
   ];
   const frames = framesAlong(
     lane,

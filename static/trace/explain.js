@@ -233,7 +233,7 @@ function whyCandidates(decoder, { pass, candidates, status, token }) {
   const rejected = n === 2 ? "the draft was" : `${n - 1} candidates were`;
   const whom = decoder === "lantern" ? "it with its neighbours" : "it";
   const [p, q] = dividing(last.p, last.q, last.acceptance);
-  const left = `the part of p that the rejected ones left gave ${whom} ${p}, q gave it ${q}`;
+  const left = `what the rejections left of p gave ${whom} ${p}, q gave it ${q}`;
   const why = `${left}, and the number drawn was below their ratio, ${test}`;
   return `At pass ${pass}, ${rejected} rejected and candidate ${n} was accepted: ${why}.`;
 }

@@ -168,7 +168,7 @@ def next_distribution(
 def outcome_distributions(rule: Rule, p: Tensor, q: Tensor) -> tuple[Tensor, Tensor]:
     """Return the probability of each number of accepted drafts [H + 1], and of each sequence.
 
-    Both cover all drafts from q [H, V] and all numbers of the verification. A sequence has H +
+    Both average over drafts from q [H, V] and the verification's random numbers. A sequence has H +
     1 tokens: the committed ones, continued by p [H + 1, V]. The probabilities of sequences are
     [V, .., V].
     """
