@@ -152,8 +152,8 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
         copied = copy.click(links.copy, form.components, shown, js=COPY_JS, **PRIVATE)
         copied.success(None, query, [link, notice], js=LINK_JS, **PRIVATE)
         # a model may have been downloaded since the last page was opened
-        listed = partial(choices, races.pool)
-        demo.load(lambda: gr.update(choices=listed()), None, form.component("model"), **opens)
+        model = form.component("model")
+        demo.load(lambda: gr.update(choices=choices(races.pool)), None, model, **opens)
         opened_at, answer = unchecked(gr.Textbox(visible=False)), gr.JSON(visible=False)
         loaded = demo.load(links.open, opened_at, [notice, answer], js=QUERY_JS, **opens)
         fields = form.components

@@ -20,9 +20,8 @@ LATE = """() => {
 }"""
 
 
-def speaker_of(stage: Page, first: str = "() => null") -> Page:
-    """Opens the speaker's view, once the stage has done something else."""
-    stage.evaluate(first)
+def speaker_of(stage: Page) -> Page:
+    """Opens the speaker's view."""
     with stage.expect_popup() as opened:
         key(stage, "w")
     view = opened.value
@@ -85,7 +84,8 @@ def test_a_file_has_a_speakers_view_of_its_own(open_file, duel) -> None:
     full = "(is) => (document.fullscreenElement !== null) === is"
     key(stage, "f")
     stage.wait_for_function(full, arg=True)
-    view = speaker_of(stage, LATE)
+    stage.evaluate(LATE)
+    view = speaker_of(stage)
     expect(view.get_by_role("button", name="Next")).to_be_enabled()
     stage.wait_for_function(full, arg=False)
     expect(stage.locator("body")).to_have_class(re.compile("present"))
