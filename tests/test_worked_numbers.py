@@ -10,12 +10,13 @@ from torch import Tensor
 
 from engine.decoders import DECODERS
 from engine.decoders.assd import ASSD, ASSDSettings
+from engine.decoders.candidates import CandidateWalk
 from engine.decoders.gsd import GSDSettings
 from engine.decoders.lantern import LanternSettings
 from engine.decoders.relaxed import RelaxedSettings, typical_threshold
 from engine.decoders.scd import SCDSettings
 from engine.decoders.sjd import SJD
-from engine.decoders.sjd_pac import CandidateWalk, PACSettings
+from engine.decoders.sjd_pac import PACSettings
 from engine.decoders.sjd_plus_plus import kept_above
 from engine.decoders.window import WindowDecoder
 from engine.fronts import fronts

@@ -29,17 +29,9 @@ def verify_block(state: DecodeState, window: Window, p: Tensor) -> Verification:
 
     `p` is [R, V]. The acceptance probability recorded for draft i is h_i.
     """
-    rows, drafts, q = len(p), window.drafts, window.q
-    ratio = gather(p, drafts).double() / gather(q, drafts).double()
-    # log a of each row without a's bound of 1: a sum over the drafts before the row's own draft.
-    walk = torch.cat([ratio.new_zeros(1), ratio[:-1].log().cumsum(0)])
-    a = (walk - walk.cummax(0).values).exp()
-    residual_mass = (a[:, None].to(p.dtype) * p - q).clamp_min(0).sum(-1, dtype=torch.float64)
-    behind, residual_mass = a.roll(-1), residual_mass.roll(-1)  # of the next row
-    # Where a draft is certain and p = q in the next row, the fraction is 0 / 0: the draft passes.
-    h = torch.where(behind < 1, residual_mass / (residual_mass + 1 - behind), 1.0)
-    offsets, room = state.offsets(rows), state.room.clamp_max(rows - 1)
-    h = torch.where(offsets + 1 < room, h, behind)
+    rows, room = len(p), state.room.clamp_max(len(p) - 1)
+    a, h = chain_tests(p, window.q, window.drafts, room, torch.ones_like(p[:1, 0]).double())
+    h, offsets = h.roll(-1), state.offsets(rows)
     failed = (state.verify_numbers(rows).accept >= h) | (offsets >= room)
     first = rows - failed.flip(0).int().cumprod(0).sum()
 
@@ -47,3 +39,29 @@ def verify_block(state: DecodeState, window: Window, p: Tensor) -> Verification:
         return residual(a[first.view(1)].to(p.dtype)[:, None] * p, q)
 
     return speculate(state, window, p, h, replacement, first=first)
+
+
+def chain_tests(
+    p: Tensor, q: Tensor, drafts: Tensor, room: Tensor, start: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Return a_t and h_t for t = 0 .. R - 1 accepted drafts of a chain, each [R] in float64.
+
+    h_t is the probability that the t-th draft passes, if no later draft does. `drafts` [R] are
+    tested under p and q [R, V]. `room` (0-dim) is the number of drafts, and `start` [1] is a_0.
+    """
+    ratio = gather(p, drafts).double() / gather(q, drafts).double()
+    # log a without a's bound of 1: a sum over the drafts so far.
+    walk = torch.cat([start.log(), ratio[:-1].log()]).cumsum(0)
+    a = (walk - walk.cummax(0).values.clamp_min(0)).exp()
+    residual_mass = (a[:, None].to(p.dtype) * p - q).clamp_min(0).sum(-1, dtype=torch.float64)
+    h = passing(a, residual_mass)
+    return a, torch.where(torch.arange(len(p), device=p.device) < room, h, a)
+
+
+def passing(a: Tensor, residual_mass: Tensor) -> Tensor:
+    """Return S / (S + 1 - a), elementwise, where S is the residual mass of a p - q.
+
+    It is the probability that a draft passes once the drafts after it have failed. Where a draft is
+    certain and p = q after it, the fraction is 0 / 0: the draft passes.
+    """
+    return torch.where(a < 1, residual_mass / (residual_mass + 1 - a), 1.0)

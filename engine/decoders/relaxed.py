@@ -12,6 +12,7 @@ from engine.core import Groups, Verification, Window
 from engine.decoders.base import Badge
 from engine.decoders.decode_state import DecodeState
 from engine.decoders.jacobi_window import JacobiWindowDecoder, SpeculativeSettings
+from engine.decoders.runs import verify_runs
 from engine.decoders.shift import committed_by_residual
 from engine.decoders.speculate import acceptance_probability, speculate
 from engine.numerics.distributions import exact, gather
@@ -32,8 +33,9 @@ class RelaxedSettings(SpeculativeSettings):
     relax: str = knob(
         "amplify",
         "How p is raised in p / q: times k, plus e, times a factor that falls along the window, or"
-        " the more the surer the model is. typical asks p alone, by a threshold.",
-        choices=("amplify", "add", "anneal", "entropy", "typical"),
+        " the more the surer the model is. typical asks p alone, by a threshold; runs tests drafts"
+        " together while p does not fall.",
+        choices=("amplify", "add", "anneal", "entropy", "typical", "runs"),
     )
     k: float = knob(2.0, "The factor of amplify; where anneal begins.", low=1.0, high=100.0)
     e: float = knob(0.1, "What add adds to p.", low=0.0, high=1.0, needs=("relax", "add"))
@@ -65,10 +67,11 @@ class RelaxedSJD(JacobiWindowDecoder):
     * `typical`: Medusa's typical acceptance (Cai et al., ICML 2024, arXiv 2401.10774), which
       ignores q. Accept x if p(x) > min(eps, delta exp(-H(p))), where delta is the square root of
       eps; on rejection sample from p.
+    * `runs`: SJD-SV's acceptance, which tests several drafts together (see `verify_runs`).
 
     On rejection all rules except `typical` resample from R(p, q). For every acceptance probability
-    a that is nowhere below SJD's, this is the best replacement, norm(max(p - q a, 0)) (Cool-SD). k
-    = 1 and e = 0 are SJD.
+    a of a single draft that is nowhere below SJD's, this is the best replacement, norm(max(p - q a,
+    0)) (Cool-SD). k = 1 and e = 0 are SJD.
 
     Two things differ from the papers. Medusa's first token is p's likeliest; here it is sampled.
     Cool-SD's factor has a constant exp(-mu) whose value is not published; here it is 1. In Cool-SD
@@ -87,6 +90,8 @@ class RelaxedSJD(JacobiWindowDecoder):
         x = window.drafts
         if self.settings.relax == "typical":
             return self._verify_typical(state, window, p)
+        if self.settings.relax == "runs":
+            return verify_runs(state, window, p)
         raised = self._raised(gather(p, x), p, state.offsets(len(x)))
         acceptance = acceptance_probability(raised, gather(window.q, x))
         return speculate(state, window, p, acceptance)
@@ -107,6 +112,8 @@ class RelaxedSJD(JacobiWindowDecoder):
         if self.settings.relax == "typical":
             accepted = exact(q) * (p > typical_threshold(p, self.settings.eps))
             return accepted + (1 - accepted.sum(-1, keepdim=True)) * exact(p)
+        if self.settings.relax == "runs":
+            return super().committed(p, q, i)
         p, q = exact(p), exact(q)
         raised = self._raised(p, p, i[:, None])
         return committed_by_residual(p, q, acceptance_probability(raised, q))

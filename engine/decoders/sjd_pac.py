@@ -11,23 +11,20 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from engine.core import Candidates, Diagnostics, Verification, Window
+from engine.core import Verification, Window
 from engine.decoders.base import Badge
+from engine.decoders.block import verify_block
+from engine.decoders.candidates import CandidateWalk, TreeWindow, draw_candidates
 from engine.decoders.decode_state import DecodeState
 from engine.decoders.jacobi_window import fill_up, fresh_knob, initial_tokens
-from engine.decoders.speculate import (
-    acceptance_probability,
-    chain_acceptance,
-    count_leading,
-    keep_coupled,
-)
+from engine.decoders.speculate import chain_acceptance, keep_coupled
+from engine.decoders.traversal import traversal_window, verify_traversal
 from engine.decoders.tree import Tree, children_on, side_nodes, side_on, tree
 from engine.decoders.window import WindowDecoder
 from engine.models.base import MAX_ROWS
-from engine.numerics.distributions import gather, in_turn, normalise, residual, sample
+from engine.numerics.distributions import sample
 from engine.numerics.randomness import Purpose
 from engine.settings import SettingError, Settings, Withdrawn, knob
-from engine.trace import Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +40,12 @@ class PACSettings(Settings):
         True, "Adaptive continuation: behind a rejection, keep the drafts that still fit."
     )
     fresh: str = fresh_knob("uniform")
+    verification: str = knob(
+        "token",
+        "How the tree is tested: from its root down, or from its leaves up, which accepts more. The"
+        " second needs AC off.",
+        choices=("token", "traversal"),
+    )
 
     withdrawn: ClassVar = {
         "tree": Withdrawn(
@@ -60,19 +63,11 @@ class PACSettings(Settings):
                 f"A tree of K = {self.K}, D = {self.D} takes up to {nodes} rows, and"
                 f" the window has {self.window}: make K or D smaller, or the window larger."
             )
-
-
-@dataclass(slots=True, kw_only=True)
-class TreeWindow(Window):
-    """A window with a tree.
-
-    `candidates` [levels, K] has the candidates of the first positions; each level begins with the
-    spine's draft. `candidate_q` [levels, K, V] has the distribution of each candidate's draw.
-    """
-
-    layout: Tree
-    candidates: Tensor
-    candidate_q: Tensor
+        if self.verification == "traversal" and self.AC:
+            raise SettingError(
+                "verification = traversal goes with AC = false: it keeps the distribution only if"
+                " each pass draws all of its drafts anew."
+            )
 
 
 class SJDPAC(WindowDecoder):
@@ -102,6 +97,11 @@ class SJDPAC(WindowDecoder):
     # "For a CPU" took the fewest seconds of all settings in the grid of docs/log.md.
     presets = {"As in the paper": PACSettings(), "For a CPU": PACSettings(window=32, K=3, D=2)}
 
+    @property
+    def _widest(self) -> int:
+        """Number of nodes of the tree's last level."""
+        return int(self.settings.K ** (self.settings.D - 1))
+
     def _tree(self, room: int) -> Tree:
         return tree(self.settings.window, room, self.settings.K, self.settings.D)
 
@@ -113,9 +113,12 @@ class SJDPAC(WindowDecoder):
         drafts, q = fill_up(state, drafts, q, there, new, has_draft, self.settings.fresh)
         if not layout.side:
             return Window(drafts, q)
-        candidates, candidate_q = draw_candidates(
-            state, drafts, q, layout.branching, self.settings.K
-        )
+        if self.settings.verification == "traversal":
+            u = state.uniform(Purpose.CANDIDATE, layout.branching, self._widest)
+            return traversal_window(drafts, q, layout, u)
+        levels = layout.branching
+        u = state.uniform(Purpose.CANDIDATE, levels, self.settings.K)
+        candidates, candidate_q = draw_candidates(drafts[:levels], q[:levels], u)
         depth, k = side_on(layout, drafts.device)
         return TreeWindow(
             drafts,
@@ -129,6 +132,8 @@ class SJDPAC(WindowDecoder):
         )
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+        if self.settings.verification == "traversal":
+            return self._verify_upward(state, window, p)
         rows, K = len(window.drafts), self.settings.K
         u = state.uniform(Purpose.VERIFY, rows, K + 3)
         accept, replace, behind = u[:, :K], u[:, K], u[:, K + 1 :]
@@ -142,6 +147,13 @@ class SJDPAC(WindowDecoder):
         verification = walk.finish(window, accept[:, 0], replace)
         verification.diagnostics = walk.diagnostics
         return self._continue(state, window, p, verification, behind)
+
+    def _verify_upward(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+        if not isinstance(window, TreeWindow):
+            return verify_block(state, window, p)
+        u = state.uniform(Purpose.VERIFY, len(window.drafts), 2 + self._widest)
+        verification = verify_traversal(state, window, p, u[:, 2:], u[:, 0])
+        return self._continue(state, window, p, verification, u)
 
     def _continue(
         self, state: DecodeState, window: Window, p: Tensor, verification: Verification, u: Tensor
@@ -158,131 +170,3 @@ class SJDPAC(WindowDecoder):
         verification.acceptance = torch.where(behind, acceptance, verification.acceptance)
         verification.tokens = torch.where(behind, sample(spine, u[:, 1]), verification.tokens)
         return verification
-
-
-def draw_candidates(
-    state: DecodeState, drafts: Tensor, q: Tensor, levels: int, K: int
-) -> tuple[Tensor, Tensor]:
-    """Return K candidates for each of the first positions [levels, K], and their distributions.
-
-    The first candidate is the spine's draft; the others are drawn from q without replacement. The
-    distributions are [levels, K, V]: a candidate's distribution is q without the earlier
-    candidates, or all zero where q has no further token.
-    """
-    u = state.uniform(Purpose.CANDIDATE, levels, K)
-    remainder, token = q[:levels], drafts[:levels]
-    tokens, drawn_from = [token], [remainder]
-    for k in range(1, K):
-        remainder = normalise(remainder.scatter(-1, token[:, None], 0))
-        token = sample(remainder, u[:, k])
-        tokens.append(token)
-        drawn_from.append(remainder)
-    return torch.stack(tokens, 1), torch.stack(drawn_from, 1)
-
-
-class CandidateWalk:
-    """Verification down the tree without a copy from the device.
-
-    Every level is computed, even if an earlier level ended the walk. Numbers have the shape [1],
-    because indexing by a 0-dim tensor would copy that tensor to the host.
-    """
-
-    def __init__(self, p: Tensor, room: Tensor) -> None:
-        """Begin at the root.
-
-        Args:
-            p: the model's distributions [rows, V].
-            room: how many drafts come before the image's end (0-dim).
-        """
-        self.p, self.room = p, room
-        self.alive = torch.ones(1, dtype=torch.bool, device=p.device)
-        self.rejected = torch.zeros_like(self.alive)  # whether the walk ended with a rejection
-        # How many nodes are accepted, and the row of the last one.
-        self.depth = torch.zeros(1, dtype=torch.long, device=p.device)
-        self.node = torch.zeros_like(self.depth)
-        self.left = p[0]  # the distribution to sample if the walk ends here
-        self.path = [self.node]
-        self.tokens: list[Tensor] = []
-        self.acceptance: list[Tensor] = []
-        self.uniform: list[Tensor] = []
-        self.trials: list[tuple[Tensor, ...]] = []
-
-    def descend(self, children: Tensor, candidates: Tensor, candidate_q: Tensor, u: Tensor) -> None:
-        """Go down one level.
-
-        Args:
-            children: rows of each row's children [rows, K].
-            candidates: the level's candidates [K].
-            candidate_q: the distribution that each candidate was drawn from [K, V].
-            u: uniform number of each candidate's test [K].
-        """
-        rows = children[self.node][0]
-        q = gather(candidate_q, candidates)
-        exists = (rows >= 0) & (q > 0) & (len(self.tokens) < self.room)
-        p, remainder = in_turn(self.left, candidate_q, candidates, exists)
-        acceptance = acceptance_probability(p, q)
-        accepted = exists & (u < acceptance)
-        any_accepted = accepted.any(0, keepdim=True)
-        first = torch.where(any_accepted, accepted.int().argmax(0, keepdim=True), 0)
-        tried = exists & (
-            torch.arange(len(u), device=u.device) <= torch.where(any_accepted, first, len(u))
-        )
-        self.trials.append((candidates, p, q, acceptance, u, tried & self.alive))
-        node = torch.where(any_accepted, rows[first], self.node)
-        self.left = torch.where(
-            self.alive, torch.where(any_accepted, self.p[node][0], remainder), self.left
-        )
-        self.rejected = torch.where(
-            self.alive, exists.any(0, keepdim=True) & ~any_accepted, self.rejected
-        )
-        self.alive = self.alive & any_accepted
-        self.depth = self.depth + self.alive
-        self.node = torch.where(self.alive, node, self.node)
-        self.path.append(self.node)
-        self.tokens.append(candidates[first])
-        self.acceptance.append(acceptance[first])
-        self.uniform.append(u[first])
-
-    def diagnostics(self) -> Diagnostics:
-        """Return the candidates tried at each level that the walk reached."""
-        if not self.trials:
-            return Diagnostics()
-        tokens, *tests, tried = map(torch.stack, zip(*self.trials, strict=True))
-        candidates = Candidates(torch.where(tried, tokens, -1), torch.stack(tests, -1))
-        return Diagnostics(candidates)
-
-    def finish(self, window: Window, u: Tensor, u_end: Tensor) -> Verification:
-        """Go on from the tree's last level down the spine, as SJD does; return the verification.
-
-        The numbers `u` [R] test the drafts, and `u_end` [R] samples the last token.
-        """
-        rows, levels = len(window.drafts), len(self.tokens)
-        spine, room = self.p[:rows], self.room
-        path = i = torch.arange(rows, device=spine.device)
-        on_spine = self.alive & (self.node == levels)
-        tokens, acceptance, uniform = window.drafts, chain_acceptance(window, spine), u
-        leading = count_leading(u[levels:] < acceptance[levels:], room - levels)
-        end = self.depth + torch.where(on_spine, leading, 0)
-        below = torch.where(end < room, residual(spine[end], window.q[end]), spine[end])
-        remainder = torch.where(on_spine, below, self.left[None])
-        rejected = torch.where(on_spine, end < room, self.rejected)
-        if levels:
-            tokens = torch.cat([*self.tokens, tokens[levels:]])
-            acceptance = torch.cat([*self.acceptance, acceptance[levels:]])
-            uniform = torch.cat([*self.uniform, uniform[levels:]])
-            path = torch.cat([*self.path, path[levels + 1 :]])
-        drafts = torch.where(i < end, tokens, window.drafts)
-        none = (i == rows - 1) | ((i == end) & ~rejected)  # the bonus, and behind the last draft
-        status = torch.where(i < end, int(Status.ACCEPTED), int(Status.REFINED))
-        status = torch.where(i == end, int(Status.RESAMPLED), status)
-        return Verification(
-            count=end[0] + 1,
-            tokens=torch.where(i == end, sample(remainder, u_end[end]), tokens),
-            q=spine,
-            status=torch.where((i == end) & ~rejected, int(Status.FRESH), status),
-            p=torch.where((i <= end)[:, None], self.p[path], spine),
-            acceptance=acceptance,
-            uniform=torch.where(i <= end, uniform, torch.nan),
-            drafts=torch.where(none, -1, drafts),
-            path=path,
-        )

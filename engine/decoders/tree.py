@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -96,3 +97,51 @@ def side_on(layout: Tree, device: torch.device) -> tuple[Tensor, Tensor]:
 def children_on(layout: Tree, device: torch.device) -> Tensor:
     """Return `layout.children` [rows, K], on the device."""
     return torch.tensor(layout.children).to(device)
+
+
+class Climb(NamedTuple):
+    """A tree as traversal verification goes through it, in rows of the window.
+
+    Attributes:
+        levels: the nodes at each depth down to the last level with several candidates [K^depth];
+            the children of node j are nodes K j .. K j + K - 1 of the next depth.
+        upward: all nodes, each behind those below it, and these from the first candidate on [rows].
+        depth: depth of each node [rows].
+        number: number of each node among those of its depth [rows].
+        paths: the nodes from the root to each node and on down its first children; below a node
+            without children, the spine's nodes [rows, H + 1].
+    """
+
+    levels: tuple[Tensor, ...]
+    upward: Tensor
+    depth: Tensor
+    number: Tensor
+    paths: Tensor
+
+
+@functools.lru_cache(maxsize=256)
+def climb_on(layout: Tree, device: torch.device) -> Climb:
+    """Return the tree's `Climb`, on the device."""
+    levels = [[0]]
+    for _ in range(layout.branching):
+        levels.append([child for row in levels[-1] for child in layout.children[row]])
+    downward, waiting = list[int](), [0]
+    while waiting:
+        downward.append(waiting.pop())
+        waiting += [child for child in layout.children[downward[-1]] if child >= 0]
+    paths = {0: [0]}
+    for row in downward[1:]:
+        paths[row] = [*paths[layout.parents[row]], row]
+    depth = [len(paths[row]) - 1 for row in range(len(paths))]
+    number = {row: j for rows in levels for j, row in enumerate(rows)}
+    for path in paths.values():
+        while len(path) <= layout.spine:
+            child = layout.children[path[-1]][0]
+            path.append(child if child >= 0 else len(path))
+    return Climb(
+        tuple(torch.tensor(rows).to(device) for rows in levels),
+        torch.tensor(downward[::-1]).to(device),
+        torch.tensor(depth).to(device),
+        torch.tensor([number.get(row, 0) for row in range(len(paths))]).to(device),
+        torch.tensor([paths[row] for row in range(len(paths))]).to(device),
+    )

@@ -185,18 +185,20 @@ def lane_names(lanes: Sequence[TraceLane]) -> list[str]:
     return [name if names.count(name) == 1 else f"{name} ({i})" for i, name in enumerate(names, 1)]
 
 
+TOGETHER = "block", "traversal", "runs"  # rules that test drafts together
+
+
 def rule_of(lane: TraceLane) -> str:
     """Return the name of the rule that tests a lane's drafts.
 
-    It is "block" (engine/decoders/block.py), "typical" (the rule of Relaxed SJD), or the decoder's
-    name if the decoder has a rule of its own. It is "outside" for a decoder that is not built in,
-    whose rule is unknown.
+    It is a knob's value ("block", "traversal", "typical" or "runs") if that decides how drafts are
+    tested, else the decoder's name. It is "outside" for a decoder that is not built in, whose rule
+    is unknown.
     """
     if lane.decoder not in BUILT_IN:
         return "outside"
-    if lane.settings.get("verification") == "block":
-        return "block"
-    return "typical" if lane.settings.get("relax") == "typical" else lane.decoder
+    values = (str(lane.settings.get(knob)) for knob in ("verification", "relax"))
+    return next((value for value in values if value in (*TOGETHER, "typical")), lane.decoder)
 
 
 def _changed_knobs(lane: TraceLane) -> dict[str, Any]:

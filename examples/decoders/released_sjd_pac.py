@@ -13,8 +13,9 @@ import torch
 from torch import Tensor
 
 from engine.core import Verification, Window
+from engine.decoders.candidates import CandidateWalk, TreeWindow, draw_candidates
 from engine.decoders.decode_state import DecodeState
-from engine.decoders.sjd_pac import SJDPAC, CandidateWalk, TreeWindow, draw_candidates
+from engine.decoders.sjd_pac import SJDPAC
 from engine.decoders.speculate import acceptance_probability
 from engine.decoders.tree import children_on, side_on
 from engine.numerics.distributions import gather, normalise, residual
@@ -64,7 +65,8 @@ class ReleasedSJDPAC(SJDPAC):
             levels = window.layout.branching
             left = vars(state)["left"]
             left = torch.cat([left, window.q[len(left) :]])[:levels]
-            window.candidates, drawn = draw_candidates(state, window.drafts, left, levels, K)
+            u = state.uniform(Purpose.CANDIDATE, levels, K)
+            window.candidates, drawn = draw_candidates(window.drafts[:levels], left, u)
             q = [window.q[:levels]]
             for k in range(1, K):
                 q.append(normalise(q[-1].scatter(-1, window.candidates[:, k - 1 : k], 0)))

@@ -8,6 +8,7 @@ import {
   OUTSIDE,
   shiftInWords,
   stepInWords,
+  TOGETHER,
 } from "../trace/explain.js";
 import { committedToken } from "../trace/layers.js";
 import { seenAround, seenInWords } from "../trace/neighbours.js";
@@ -15,8 +16,6 @@ import { isRatioTest, shiftOutside } from "../trace/outside.js";
 import { html, nothing } from "../vendor/lit-html.js";
 import { swatchOf } from "./swatch.js";
 
-// Rules whose verdict on a draft is not that of one number drawn.
-const UNDRAWN = ["block", "typical"];
 // Decoders that draw several rows of the picture at once.
 const AT_ONCE = ["zipar", "rows"];
 
@@ -28,11 +27,11 @@ const AT_ONCE = ["zipar", "rows"];
  */
 export function consideredOf(view, row, tried, tries) {
   const { decoder, rule } = view.lane;
-  const drawn = !UNDRAWN.includes(rule) && isOfRatio(view.lane, row);
+  const isAlone = !(rule in TOGETHER) && rule !== "typical"; // one number drawn decides
   const shift = (rule === OUTSIDE ? shiftOutside : shiftInWords)(row, view.lane);
   return [
     AT_ONCE.includes(decoder) ? neighboursOf(view, row) : nothing,
-    drawn ? experimentOf(rule, row, tried, tries) : nothing,
+    isAlone && isOfRatio(view.lane, row) ? experimentOf(rule, row, tried, tries) : nothing,
     row.candidates.length ? candidatesOf(view, row) : nothing,
     row.group && rule !== "typical" ? groupOf(view, row.group, row.draft) : nothing,
     shift ? html`<p class="token-shift">${shift}</p>` : nothing,
@@ -155,7 +154,7 @@ function candidatesOf({ lane, codes }, row) {
     candidates.length === 1 ? "One candidate was tried" : "The candidates, in the order tried";
   const rows = candidates.map((candidate, i) => {
     const [p, q] =
-      lane.rule === OUTSIDE
+      lane.rule === OUTSIDE || lane.rule === "traversal"
         ? [chance(candidate.p), chance(candidate.q)]
         : dividing(candidate.p, candidate.q, candidate.acceptance);
     const accepted = row.status === DID.ACCEPTED && i === candidates.length - 1;

@@ -73,18 +73,22 @@ export function neededGroup({ status, uniform, p, q }) {
   return uniform * (q - ROUNDING) >= p + ROUNDING;
 }
 
-// Test whether a draft failed its own test in a block, and a later one passed.
-/** @param {Row} row */
+// Rules that test drafts together, and what they call those drafts.
+/** @type {Record<string, string>} */
+export const TOGETHER = { block: "block", runs: "run", traversal: "branch" };
+
+// Test whether a draft that was tested with others failed its own test, and a later one passed.
+/** @param {Pick<Row, "status" | "uniform" | "acceptance">} row */
 const isSaved = ({ status, uniform, acceptance }) =>
   status === DID.ACCEPTED && uniform !== null && acceptance !== null && uniform >= acceptance;
 
 /**
  * Test whether an accepted draft would have been rejected alone: its group, its neighbourhood or a
- * later draft of its block saved it.
+ * later draft of its block, run or branch saved it.
  * @param {string} rule @param {Row} row
  */
 export const wasSaved = (rule, row) =>
-  rule === "block" ? isSaved(row) : rule !== "typical" && Boolean(row.group) && neededGroup(row);
+  rule in TOGETHER ? isSaved(row) : rule !== "typical" && Boolean(row.group) && neededGroup(row);
 
 // Test whether a draft was left untested by a decoder that then drafts anew (after LANTERN's
 // rejections).
@@ -171,7 +175,7 @@ function whyVerified(rule, row, accepted) {
     const odds = `; such a draw repeats the draft with probability ${chance(acceptance)}`;
     return `a second, independent draw gave ${other}${isKnown(acceptance) ? odds : ""}`;
   }
-  if (rule === "block") return whyBlock(row);
+  if (rule in TOGETHER) return whyTogether(row, TOGETHER[rule]);
   if (rule === "typical") return whyTypical(row);
   const masses = massesOf(rule, row);
   if (uniform === null || acceptance === null) return masses;
@@ -183,17 +187,18 @@ function whyVerified(rule, row, accepted) {
   return masses ? `${masses}, and ${test}` : test;
 }
 
-// Say why a draft of a block was accepted or not. A block's drafts are tested together.
-/** @param {LifeRow} row */
-function whyBlock(row) {
+// Say why a draft was accepted or not that was tested with others, its block, run or branch.
+/** @param {LifeRow} row @param {string} what */
+function whyTogether(row, what) {
   const { uniform, acceptance, status } = row;
   if (uniform === null || acceptance === null) return "";
   const test = versus(uniform, acceptance);
+  const odds = `the ${what} up to this draft had probability ${chance(acceptance)} of being accepted`;
   if (status !== DID.ACCEPTED)
-    return `the block up to this draft had probability ${chance(acceptance)} of being accepted, and the number drawn was not below that, ${test}. No later draft of the block saved it`;
+    return `${odds}, and the number drawn was not below that, ${test}. No later draft of the ${what} saved it`;
   if (isSaved(row))
-    return `the draft failed its own test, ${test}, but a later draft of its block passed, and that accepts all earlier drafts of the block`;
-  return `the block up to this draft had probability ${chance(acceptance)} of being accepted, and the number drawn was below that, ${test}`;
+    return `the draft failed its own test, ${test}, but a later draft of its ${what} passed, and that accepts all earlier drafts of the ${what}`;
+  return `${odds}, and the number drawn was below that, ${test}`;
 }
 
 // Say why a draft was accepted or not where p alone decides, by a threshold.
@@ -225,8 +230,18 @@ function whyCandidates(decoder, { pass, candidates, status, token }) {
   const n = candidates.length;
   const last = lastOf(candidates);
   const test = versus(last.uniform, last.acceptance);
+  const all = n === 2 ? "both" : `all ${n}`;
+  if (decoder === "traversal") {
+    if (status !== DID.ACCEPTED)
+      return `At pass ${pass}, ${all} candidates failed, each with what follows it, the last one with ${test}. Token ${token} was drawn from the part of p that they left.`;
+    const others =
+      n === 2 ? "the draft and what follows it" : `${n - 1} candidates and what follows them`;
+    const why = isSaved({ ...last, status })
+      ? `This candidate failed its own test, ${test}, but a draft that follows it passed`
+      : `What follows this candidate failed, and the candidate passed its own test, ${test}`;
+    return `At pass ${pass}, ${others} failed, and candidate ${n} was accepted. ${why}.`;
+  }
   if (status !== DID.ACCEPTED) {
-    const all = n === 2 ? "both" : `all ${n}`;
     const drawn = `Token ${token} was drawn from the part of p that they left.`;
     return `At pass ${pass}, ${all} candidates were rejected, the last one with ${test}. ${drawn}`;
   }
@@ -241,7 +256,7 @@ function whyCandidates(decoder, { pass, candidates, status, token }) {
 // Add what an accepted draft would have been without its group; "" if it did not need the group.
 /** @param {string} rule @param {LifeRow} row */
 function aloneWords(rule, row) {
-  if (rule === "block" || !wasSaved(rule, row)) return "";
+  if (rule in TOGETHER || !wasSaved(rule, row)) return "";
   return ` Alone, with ${chance(row.p)} of p and ${chance(row.q)} of q, the draft would have been rejected.`;
 }
 
@@ -249,8 +264,8 @@ function aloneWords(rule, row) {
 function replacedWords(rule, { draft, token }) {
   if (rule === "jacobi") return ` Token ${token} stays: it was drawn from the exact distribution.`;
   if (rule === "fpi") return ` Token ${token} stays: it is vanilla AR's own token.`;
-  if (rule === "block")
-    return ` Token ${token} was drawn in its place, from the part of p, scaled by the block's remaining probability, that exceeds q.`;
+  if (rule === "block" || rule === "traversal")
+    return ` Token ${token} was drawn in its place, from the part of p, scaled by the ${TOGETHER[rule]}'s remaining probability, that exceeds q.`;
   if (rule === "typical")
     return ` Token ${token}${token === draft ? ", the same as the draft," : ""} was drawn from p in its place.`;
   const moved = rule === "lantern" ? ". Here the neighbours' mass counts as the draft's" : "";
@@ -381,7 +396,7 @@ export function stepInWords(rule, row) {
     if (!test) return "refined";
     return (draft === token ? "kept" : "redrawn") + test;
   }
-  if (isSaved(row) && rule !== OUTSIDE) return `saved by its block${test}`;
+  if (rule in TOGETHER && isSaved(row)) return `saved by its ${TOGETHER[rule]}${test}`;
   if (rule === "jacobi" || rule === "fpi")
     return accepted ? "the same token again" : `token ${token} instead`;
   if (candidates.length > 1 && !accepted) return `${candidates.length} candidates rejected`;

@@ -37,7 +37,7 @@ interface LaneSnapshot {
   shift: number | null;
   places: Record<"seconds" | "passes", number | null>; // 1 is first; null until known
   decoder: string;
-  rule: string; // the rule that tests the drafts: "block", "typical", or the decoder's name; "outside" for a decoder from outside
+  rule: string; // the rule that tests the drafts: "block", "traversal", "typical", "runs" or the decoder's name; "outside" for a decoder from outside
   own_cells: number[]; // like the snapshot's `cells`, for a lane with its own order; else empty
   title: string;
   idea: string;

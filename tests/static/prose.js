@@ -80,6 +80,17 @@ const lives = {
     ["block", ...refined(1), row(ACCEPTED, { ...inBlock, uniform: 0.1 })],
     ["block", ...refined(1), row(RESAMPLED, { ...inBlock, uniform: 0.7, ...instead })],
   ],
+  runs: [
+    ["runs", ...refined(1), row(ACCEPTED, { ...inBlock, uniform: 0.7 })],
+    ["runs", ...refined(1), row(RESAMPLED, { ...inBlock, uniform: 0.7, ...instead })],
+  ],
+  "from the leaves up": [
+    ["traversal", ...refined(1), row(ACCEPTED, { ...inBlock, uniform: 0.7 })],
+    ["traversal", ...refined(1), row(RESAMPLED, { ...inBlock, uniform: 0.7, ...instead })],
+    ["traversal", row(ACCEPTED, { ...inBlock, candidates: candidates(...tree) })],
+    ["traversal", row(ACCEPTED, { candidates: candidates(tree[0], tree[1], tree[0]) })],
+    ["traversal", row(RESAMPLED, { ...instead, candidates: candidates(tree[0], tree[0]) })],
+  ],
   "typical acceptance": [
     ["typical", ...refined(1), typical(ACCEPTED, 0.05, 1)],
     ["typical", typical(RESAMPLED, 0.04118, 0, instead)],

@@ -51,8 +51,8 @@ class LaneSnapshot(LaneFigures):
 
     decoder: str
     rule: str = Field(
-        description='the rule that tests the drafts: "block", "typical", or the decoder\'s name;'
-        ' "outside" for a decoder from outside'
+        description='the rule that tests the drafts: "block", "traversal", "typical", "runs" or the'
+        ' decoder\'s name; "outside" for a decoder from outside'
     )
     own_cells: tuple[int, ...] = Field(
         description="like the snapshot's `cells`, for a lane with its own order; else empty"

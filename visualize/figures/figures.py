@@ -74,8 +74,8 @@ def figures(trace: Trace) -> list[Figure]:
     work = [(lane, rows_read(lane.table)) for lane in lanes]
     lengths = [(lane, acceptance_lengths(lane.table)) for lane in lanes]
     top1 = [(lane, sorted_top1(lane.table)) for lane in lanes]
-    # The drafts of a block are accepted together, so 1 - TV does not predict a single acceptance.
-    alone = [lane for lane in lanes if not lane.block]
+    # 1 - TV does not predict the acceptance of a draft that is tested together with others.
+    alone = [lane for lane in lanes if not lane.together]
     tested = [(lane, bins) for lane in alone if (bins := acceptance(lane.table))]
     deep = [(lane, depths) for lane in lanes if (depths := acceptance_by_depth(lane.table, stride))]
     shifts = [(lane, sorted_shifts(lane.table)) for lane in lanes]

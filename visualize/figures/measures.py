@@ -13,7 +13,7 @@ import numpy as np
 
 from engine.decoders import BUILT_IN, DECODERS, badge_of, is_claim
 from engine.numerics.intervals import wilson
-from engine.race.request import lane_names
+from engine.race.request import TOGETHER, lane_names, rule_of
 from engine.trace import LaneState, Seconds, Status, StepTable, Trace
 from engine.trace.rows import Source
 from engine.trace.shares import NONE, share_values
@@ -31,7 +31,7 @@ class Runner:
         repeat: number of earlier lanes with the same decoder.
         lossless: whether the decoder's badge says that its distribution is the model's own.
         promise: the badge as sentences word it: "lossless", "relaxed" or the badge's words.
-        block: whether the lane tests the drafts of a block together.
+        together: whether the lane's rule tests several drafts together.
     """
 
     index: int
@@ -40,7 +40,7 @@ class Runner:
     repeat: int
     lossless: bool
     promise: str
-    block: bool
+    together: bool
     finished: bool
     table: StepTable
 
@@ -57,7 +57,7 @@ def runners(trace: Trace) -> list[Runner]:
             repeat=sum(other.decoder == lane.decoder for other in trace.header.lanes[:i]),
             lossless=badge_of(lane.decoder).lossless,
             promise=_promise(lane.decoder),
-            block=lane.settings.get("verification") == "block",
+            together=rule_of(lane) in TOGETHER,
             finished=states[i] is LaneState.FINISHED,
             table=table,
         )

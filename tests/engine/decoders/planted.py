@@ -13,20 +13,22 @@ import torch
 from torch import Tensor
 
 from engine.core import Verification, Window
-from engine.decoders import lantern, sjd_pac
+from engine.decoders import lantern, sjd_pac, traversal
 from engine.decoders.block import verify_block
+from engine.decoders.candidates import CandidateWalk, TreeWindow
 from engine.decoders.decode_state import DecodeState
 from engine.decoders.jacobi import Jacobi
 from engine.decoders.lantern import Lantern
 from engine.decoders.scd import SCD
 from engine.decoders.sjd import SJD
-from engine.decoders.sjd_pac import SJDPAC, CandidateWalk, TreeWindow
+from engine.decoders.sjd_pac import SJDPAC
 from engine.decoders.speculate import (
     acceptance_probability,
     chain_acceptance,
     keep_coupled,
     speculate,
 )
+from engine.decoders.tree import climb_on
 from engine.models.neighbours import neighbours
 from engine.numerics.distributions import residual, sample
 from engine.numerics.randomness import Purpose
@@ -324,6 +326,40 @@ class SpineRedrawnAfterAllCandidates(SJDPAC):
 
 class FullAcceptanceFromThePad(UniformBonus, SJDPAC):
     """After full acceptance of the spine the last token is uniform (defect 4)."""
+
+
+class TraversalByTheMassAlone(SJDPAC):
+    """What a node is worth once a candidate has failed is S, not S / (S + 1 - a)."""
+
+    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+        with patch.object(traversal, "passing", lambda a, mass: torch.where(a < 1, mass, 1.0)):
+            return super().verify(state, window, p)
+
+
+class TraversalOfTheSameCandidates(SJDPAC):
+    """The nodes of a depth have the same candidates, as in SJD-PAC's own tree."""
+
+    def propose(self, state: DecodeState) -> Window:
+        window, begun = super().propose(state), 0
+        if isinstance(window, TreeWindow):
+            levels = climb_on(window.layout, window.q.device).levels
+            for nodes in levels[:-1]:
+                here = slice(begun, begun + len(nodes))
+                window.candidates[here] = window.candidates[begun]
+                window.candidate_q[here] = window.candidate_q[begun]
+                begun += len(nodes)
+            window.nodes[torch.cat(levels[1:]) - 1] = window.candidates.flatten()
+        return window
+
+
+class TraversalWithKeptDrafts(SJDPAC):
+    """Drafts are kept from pass to pass, as by adaptive continuation."""
+
+    def _continue(
+        self, state: DecodeState, window: Window, p: Tensor, verification: Verification, u: Tensor
+    ) -> Verification:
+        u = state.uniform(Purpose.COUPLING, len(window.drafts), 2)
+        return keep_coupled(state, window, p[: len(window.drafts)], verification, u)
 
 
 class ContinuedWithStaleDistribution(Spoilt, SJDPAC):

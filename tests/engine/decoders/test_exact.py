@@ -191,6 +191,7 @@ def ways_off(layout: Tree) -> set[tuple[int, int]]:
     return ways
 
 
+TRAVERSAL = {"verification": "traversal", "AC": False}
 TREES = [
     (3, 2, 3, True),
     (3, 2, 3, False),
@@ -198,6 +199,7 @@ TREES = [
     (2, 3, 2, True),
     (2, 8, 2, True),
 ]
+UPWARD = [(3, 2, 3), (2, 3, 2), (2, 8, 2), (2, 3, 3)]  # codes, K, D
 
 
 @pytest.mark.exact
@@ -213,6 +215,26 @@ def test_trees(codes: int, K: int, D: int, AC: bool) -> None:
     assert ways
     for leaves, nodes in ways:
         assert seen[f"left at depth {leaves} for {nodes}"] > 0, (leaves, nodes)
+
+
+@pytest.mark.exact
+@exact
+@pytest.mark.parametrize("fresh", ["one-hot", "uniform"])
+@pytest.mark.parametrize(("codes", "K", "D"), UPWARD)
+def test_trees_from_their_leaves_up(codes: int, K: int, D: int, fresh: str) -> None:
+    model = Toy((1, 3), codes)
+    knobs = TRAVERSAL | {"window": 40, "K": K, "D": D, "fresh": fresh}
+    seen = checked(SJDPAC(model, SJDPAC.Settings(**knobs))).seen
+    assert min(seen["off the spine"], seen["end of image"]) > 0
+
+
+@pytest.mark.exact
+@exact
+@pytest.mark.parametrize("forced", [False, True])
+def test_a_tree_from_its_leaves_up_with_a_spine_below_it(forced: bool) -> None:
+    model = Toy((2, 2), 2, forced=forced)
+    found = checked(SJDPAC(model, SJDPAC.Settings(**TRAVERSAL | {"window": 5, "K": 2, "D": 2})))
+    assert min(found.seen["resampled"], found.seen["bonus"], found.seen["off the spine"]) > 0
 
 
 @pytest.mark.exact
@@ -296,6 +318,9 @@ BUGS = [
     (planted.BlockReplacedFromR, SJD, nearly_even, BLOCK),
     (planted.StaleJacobi, Jacobi, pair, WINDOW),
     (planted.FullAcceptanceFromThePad, SJDPAC, pair, {"window": 2, "K": 1}),
+    (planted.TraversalByTheMassAlone, SJDPAC, pair, DEEP | TRAVERSAL),
+    (planted.TraversalOfTheSameCandidates, SJDPAC, pair, DEEP | TRAVERSAL),
+    (planted.TraversalWithKeptDrafts, SJDPAC, flat, TREE | TRAVERSAL | {"window": 6}),
     (planted.ContinuedWithStaleDistribution, SJDPAC, pair, CHAIN),
     (planted.ContinuedFromP, SJDPAC, pair, CHAIN),
     (planted.LongestPathWins, SJDPAC, zero_or_one, DEEP),

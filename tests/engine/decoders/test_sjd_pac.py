@@ -6,7 +6,9 @@ import pytest
 import torch
 
 from engine.core import Verification
-from engine.decoders.sjd_pac import SJDPAC, PACSettings, draw_candidates
+from engine.decoders.candidates import draw_candidates
+from engine.decoders.sjd_pac import SJDPAC, PACSettings
+from engine.numerics.randomness import Purpose
 from engine.trace import Status
 from tests.engine.decoders.driving import ACCEPT, REJECT, TOY, P, Q, near
 from tools.judge.one_pass import FixedNoise, verify_chain
@@ -18,7 +20,8 @@ def test_candidates_are_drawn_without_replacement() -> None:
     but how many are accepted."""
     state = SJDPAC(Toy((1, 60), 4)).begin("", 0)
     state.noise = FixedNoise(candidate=[[0.5, *[(i + 0.5) / 60] * 2] for i in range(60)])
-    tokens, _ = draw_candidates(state, torch.full((60,), 3), P.expand(60, -1), 60, 3)
+    u = state.uniform(Purpose.CANDIDATE, 60, 3)
+    tokens, _ = draw_candidates(torch.full((60,), 3), P.expand(60, -1), u)
     near(torch.bincount(tokens[:, 1], minlength=4) / 60, [1 / 6, 1 / 3, 1 / 2, 0])
     assert all(len(set(row)) == 3 for row in tokens.tolist())
 

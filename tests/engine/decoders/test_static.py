@@ -43,7 +43,7 @@ KNOBS: dict[str, list[dict[str, object]]] = {
     "sjd-plus-plus": [{"window": 6, "fresh": "uniform"}],
     "sjd-relaxed": [
         {"window": 6, "relax": relax}
-        for relax in ("amplify", "add", "anneal", "entropy", "typical")
+        for relax in ("amplify", "add", "anneal", "entropy", "typical", "runs")
     ],
     "gsd": [{"window": 6, "G": 3}, {"window": 9, "G": 14}],
     "lantern": [
@@ -55,6 +55,7 @@ KNOBS: dict[str, list[dict[str, object]]] = {
         {"window": 20, "K": 2, "D": 3},
         {"window": 16, "K": 3, "D": 2, "AC": False},
         {"window": 9, "K": 1},
+        {"window": 12, "K": 2, "D": 3, "AC": False, "verification": "traversal"},
     ],
     "zipar": [{"s": 1}, {"s": 2}, {"s": 9}],
     "rows": [

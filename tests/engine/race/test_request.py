@@ -115,6 +115,8 @@ def test_names_say_what_differs_from_the_defaults(texts, names) -> None:
         ("sjd:verification=block", "block"),
         ("sjd-relaxed:relax=add", "sjd-relaxed"),
         ("sjd-relaxed:relax=typical", "typical"),
+        ("sjd-relaxed:relax=runs", "runs"),
+        ("sjd-pac:AC=false;verification=traversal", "traversal"),
     ],
 )
 def test_the_rule_that_tests_a_lane_s_drafts_is_its_decoder_s_or_a_knob_s(text, rule) -> None:

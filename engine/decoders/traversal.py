@@ -1,0 +1,170 @@
+"""Traversal verification (NeurIPS 2025, arXiv 2505.12398): a tree is tested from its leaves up.
+
+Shapes: R rows of a pass, of which the first H + 1 are the spine; n nodes of a level, K candidates
+below each, V codes.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from engine.core import Candidates, Diagnostics, Verification
+from engine.decoders.block import chain_tests, passing
+from engine.decoders.candidates import TreeWindow, draw_candidates, path_verification
+from engine.decoders.decode_state import DecodeState
+from engine.decoders.tree import Climb, Tree, children_on, climb_on
+from engine.numerics.distributions import gather, residual, sample
+
+
+def traversal_window(drafts: Tensor, q: Tensor, layout: Tree, u: Tensor) -> TreeWindow:
+    """Return a window whose candidates are drawn anew under each parent.
+
+    `drafts` [H + 1] and their q [H + 1, V] are the spine's. Below the spine's nodes the first
+    candidate is the spine's draft. `u` [levels, nodes of the last level] has a number for each
+    node.
+    """
+    climb, K = climb_on(layout, drafts.device), len(layout.children[0])
+    parents = torch.cat(climb.levels[:-1])
+    children, depth = torch.cat(climb.levels[1:]), climb.depth[parents]
+    u = u[climb.depth[children] - 1, climb.number[children]].view(-1, K)
+    first = torch.where(parents == depth, drafts[depth], sample(q[depth], u[:, 0]))
+    candidates, candidate_q = draw_candidates(first, q[depth], u)
+    nodes = torch.cat([drafts[:-1], drafts.new_zeros(len(layout.side))])
+    nodes[children - 1] = candidates.flatten()
+    return TreeWindow(
+        drafts,
+        q,
+        nodes,
+        climb.depth[1:],
+        layout.parents,
+        layout=layout,
+        candidates=candidates,
+        candidate_q=candidate_q,
+    )
+
+
+def verify_traversal(
+    state: DecodeState, window: TreeWindow, p: Tensor, accept: Tensor, u_end: Tensor
+) -> Verification:
+    """Accept the path to the first node that passes, where each node follows those below it.
+
+    The root has a = 1. Let a node have a, and the distributions p of the model and q of its
+    candidates. Candidate x gets a_x = min(1, a p(x) / q(x)). If x and all nodes below it fail, then
+    with S = sum_v max(a p(v) - q(v), 0)
+
+    * p becomes max(a p - q, 0) / S, and q loses x and is normalised again;
+    * a becomes S / (S + 1 - a), and the next candidate is tested with these.
+
+    A node whose candidates failed passes with probability a. The last token is a sample of the p of
+    the node that passed. On a chain this is block verification.
+
+    The rule is exact if the candidates of every node are drawn anew, from the q of its depth, in
+    each pass. It is not with the same candidates under each parent, nor with drafts that are kept
+    from pass to pass (`examples/decoders`). Public implementations have S, or S / (1 - q(x)), as
+    the new a, which is not exact either.
+
+    `p` is [R, V]. `accept` [H + 1, nodes of the last level] has the number of each node's test, for
+    the position of the node's token, and `u_end` [H + 1] the number that samples the last token.
+    """
+    layout, rows = window.layout, len(window.drafts)
+    climb, levels = climb_on(layout, p.device), layout.branching
+    room = state.room.clamp_max(rows - 1)
+    h, left = p.new_ones(len(p), dtype=torch.float64), p.clone()
+    a, begun, tests = h[:1], 0, list[_Rejections]()
+    for depth, nodes in enumerate(climb.levels[:-1]):
+        here = slice(begun, begun + len(nodes))
+        begun += len(nodes)
+        candidates = window.candidates[here], window.candidate_q[here]
+        tests.append(_reject_all(a, p[nodes], *candidates, depth < room))
+        h[nodes], left[nodes] = tests[-1].parent, tests[-1].left
+        a = tests[-1].a.flatten()
+    h[climb.levels[-1]] = a
+    # The rest of the spine is a chain.
+    spine = slice(levels, rows)
+    below, q = p[spine], window.q[spine]
+    a, h[spine] = chain_tests(below, q, window.drafts[spine], room - levels, a[:1])
+    has_draft = state.offsets(rows)[spine, None] < room
+    left[spine] = torch.where(has_draft, residual(a[:, None].to(p.dtype) * below, q), below)
+
+    u = accept[climb.depth - 1, climb.number]  # the root, whose number means nothing, passes
+    passed = ((u < h) & (climb.depth <= room))[climb.upward]
+    node = climb.upward[passed.int().argmax(0, keepdim=True)]
+    end, path = climb.depth[node], climb.paths[node][0]
+    assert window.nodes is not None
+    draft_rows = torch.cat([path[1:], path[-1:]])  # the last position has no draft
+    drafts = window.nodes[draft_rows - 1]
+    rejected = (children_on(layout, p.device)[node, 0] >= 0) & (end < room)
+    tested = drafts, h[draft_rows], u[draft_rows]
+    verification = path_verification(window, p, path, end, rejected, left[node], tested, u_end)
+    verification.diagnostics = lambda: _tried(climb, window, tests, h, u, path, end)
+    return verification
+
+
+class _Rejections(NamedTuple):
+    """What becomes of the nodes of a level while all their candidates fail, one after another.
+
+    Attributes:
+        exists: whether there is such a candidate [n, K].
+        p: a p(x) of each candidate x when its turn comes [n, K].
+        q: q(x) of each candidate when its turn comes [n, K].
+        a: a of each candidate [n, K].
+        parent: a of each node in the end [n].
+        left: p of each node in the end [n, V].
+    """
+
+    exists: Tensor
+    p: Tensor
+    q: Tensor
+    a: Tensor
+    parent: Tensor
+    left: Tensor
+
+
+def _reject_all(
+    a: Tensor, p: Tensor, candidates: Tensor, candidate_q: Tensor, there: Tensor
+) -> _Rejections:
+    """Reject the candidates [n, K] of nodes with a [n] and p [n, V] in turn.
+
+    `candidate_q` [n, K, V] has the q that each candidate was drawn from. `there` (0-dim) tells
+    whether the image still has a position for the candidates.
+    """
+    masses = gather(candidate_q, candidates)
+    exists = (masses > 0) & there
+    raised, each = list[Tensor](), list[Tensor]()
+    for k in range(candidates.shape[1]):
+        scaled, here = a[:, None].to(p.dtype) * p, exists[:, k]
+        raised.append(gather(scaled, candidates[:, k]))
+        each.append(torch.where(here, (raised[-1] / masses[:, k]).clamp_max(1), 0).double())
+        excess = (scaled - candidate_q[:, k]).clamp_min(0)
+        mass = excess.sum(-1, dtype=torch.float64)
+        remains = (here & (mass > 0))[:, None]
+        p = torch.where(remains, (excess / mass[:, None]).to(p.dtype), p)
+        a = torch.where(here, passing(a, mass), a)
+    return _Rejections(exists, torch.stack(raised, 1), masses, torch.stack(each, 1), a, p)
+
+
+def _tried(
+    climb: Climb,
+    window: TreeWindow,
+    tests: list[_Rejections],
+    h: Tensor,
+    u: Tensor,
+    path: Tensor,
+    end: Tensor,
+) -> Diagnostics:
+    """Return the candidates below the nodes of the path that failed, or were accepted, in turn."""
+    tokens, masses, begun = list[Tensor](), list[Tensor](), 0
+    for depth, test in enumerate(tests):
+        nodes = climb.levels[depth]
+        at = (nodes == path[depth]).int().argmax(0, keepdim=True)
+        rows = climb.levels[depth + 1].view(len(nodes), -1)[at][0]
+        number = torch.arange(len(rows), device=rows.device)
+        until = torch.where(depth < end, (rows == path[depth + 1]).int().argmax(), len(rows))
+        tried = test.exists[at][0] & (number <= until) & (depth <= end)
+        tokens.append(torch.where(tried, window.candidates[begun + at][0], -1))
+        masses.append(torch.stack([test.p[at][0], test.q[at][0], h[rows], u[rows]], -1))
+        begun += len(nodes)
+    return Diagnostics(Candidates(torch.stack(tokens), torch.stack(masses)))
