@@ -17,7 +17,7 @@ from engine.trace.steps import step_row
 
 # As many decoders as a race has lanes; Relaxed SJD and SJD++ are SJD with other numbers, ZipAR
 # vanilla AR in another order, Jacobi the fixed point's loop with fresh numbers.
-LEFT_OUT = ("sjd-relaxed", "sjd-plus-plus", "zipar", "jacobi")
+LEFT_OUT = ("sjd-relaxed", "sjd-plus-plus", "zipar", "auto-correct", "jacobi")
 EIGHT = tuple(name for name in WHOLE if name not in LEFT_OUT)
 Top = tuple[tuple[int, float], ...]
 NO_TIME = Seconds()

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from engine.decoders import DECODERS
 from engine.decoders.assd import ASSD, ASSDSettings
+from engine.decoders.auto_correct import AutoCorrect, AutoCorrectSettings
 from engine.decoders.candidates import CandidateWalk
 from engine.decoders.gsd import GSDSettings
 from engine.decoders.lantern import LanternSettings
@@ -18,13 +19,16 @@ from engine.decoders.scd import SCDSettings
 from engine.decoders.sjd import SJD
 from engine.decoders.sjd_pac import PACSettings
 from engine.decoders.sjd_plus_plus import kept_above
+from engine.decoders.traversal import reject_all
 from engine.decoders.window import WindowDecoder
 from engine.fronts import fronts
 from engine.models.base import planned
 from engine.numerics.distributions import normalise, residual, total_variation
 from tests.engine.decoders.driving import acceptances, alpha, point_mass, replacement_distribution
+from tests.engine.decoders.test_runs import first_of_two
 from tests.engine.decoders.test_scd import gumbel_overlap
 from tests.pages import page, sections, table
+from tools.judge.enumeration import distance, enumerated, exactly
 from tools.judge.one_pass import accepted_drafts, committed_distribution, verify_chain
 from tools.judge.toys import InfillToy, Toy, infilling
 
@@ -125,6 +129,10 @@ def relaxed_sjd() -> dict[str, Tensor]:
         found[f"typical ε = {eps}: threshold"] = typical_threshold(P[None], eps)
     typical = decoder(relax="typical", eps=0.5)
     found["typical ε = 0.5: shift"] = typical.shift(P[None], Q[None], torch.zeros(1))
+    found["runs, drafts 0, 1, 2, 3: acceptance of the run up to each"] = acceptances(
+        decoder(relax="runs"), P, Q
+    )
+    found["runs, two drafts, p = (1/3, 2/3), q = (2/3, 1/3): first token"] = first_of_two()
     even = torch.tensor([0.1, 0.9, 0, 0]), torch.tensor([1.0, 0, 0, 0])
     accepted = verify_chain(decoder(relax="anneal", k=4.0), *even, [0] * 4).acceptance[:4]
     return found | {"anneal k = 4: factor of the first four drafts": accepted / 0.1}
@@ -206,6 +214,8 @@ def sjd_pac() -> dict[str, Tensor]:
     model = Toy((2, 3), 4)
     decoder = DECODERS["sjd-pac"](model, PACSettings(window=16, K=1))
     some = torch.tensor([any_accepted(K) for K in range(1, 5)])
+    a, there = torch.tensor([0.75]), torch.tensor(True)
+    second = reject_all(a, Q[None], torch.tensor([[3]]), P[None, None], there)
     return {
         "first candidate: acceptance": level((3,), 0)[0].acceptance[0],
         "left of p after its rejection": level((3,), None)[0].left,
@@ -216,6 +226,8 @@ def sjd_pac() -> dict[str, Tensor]:
         "continuation: acceptance of each draft": acceptances(decoder, P, Q),
         "continuation: probability of an unchanged draft": (Q * acceptances(decoder, P, Q)).sum(),
         "independent redraw: probability of an unchanged draft": (Q * P).sum(),
+        "traversal, the second candidate's first candidate, 3: a": second.a[0, 0],
+        "traversal, the second candidate once that failed: a": second.parent[0],
     }
 
 
@@ -285,6 +297,23 @@ def parallel_rows() -> dict[str, Tensor]:
     }
 
 
+def auto_correct() -> dict[str, Tensor]:
+    def decoder(rounds: int, toy: Toy) -> WindowDecoder:
+        return AutoCorrect(toy, AutoCorrectSettings(rounds=rounds))
+
+    model = Toy((20, 20), 2)
+    passes = [len(list(decoder(r, model).steps("", 0))) for r in (1, 2, 3, 20)]
+    with exactly():
+        small = Toy((1, 3), 2)
+        expected = small.joint_distribution(small.plan)
+        joints = [enumerated(decoder(r, small)).joint for r in (1, 2, 3)]
+        distances = torch.tensor([distance(joint, expected) for joint in joints])
+    return {
+        "passes for 20 × 20 tokens, r = 1, 2, 3, 20": torch.tensor(passes),
+        "three tokens of two codes, r = 1, 2, 3: TV of the picture's distribution": distances,
+    }
+
+
 WORKED = {
     "Jacobi": jacobi,
     "Fixed point": fixed_point,
@@ -297,6 +326,7 @@ WORKED = {
     "SJD-PAC": sjd_pac,
     "ZipAR": zipar,
     "Parallel rows": parallel_rows,
+    "Auto-correct": auto_correct,
     "ASSD": assd,
 }
 

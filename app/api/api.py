@@ -86,7 +86,7 @@ class Api:
             seed: A whole number from 0 to 9007199254740991; the same seed runs the same race,
                 on one machine always, on others nearly always.
             lanes: 1 to 8 of: ar, jacobi, fpi, sjd, scd, sjd-plus-plus, sjd-relaxed, gsd, lantern,
-                sjd-pac, zipar, rows.
+                sjd-pac, zipar, rows, auto-correct.
             model: The model's name, by default that of the model with which the page opens.
             guidance: Classifier-free guidance, 1 to 20, by default the model's.
             temperature: From 0.1 to 2, by default the model's.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from engine.decoders.ar import VanillaAR
 from engine.decoders.assd import ASSD
+from engine.decoders.auto_correct import AutoCorrect
 from engine.decoders.base import Badge, Decoder
 from engine.decoders.fpi import FixedPoint
 from engine.decoders.gsd import GSD
@@ -39,6 +40,7 @@ _LANES: tuple[type[Decoder], ...] = (
     SJDPAC,
     ZipAR,
     ParallelRows,
+    AutoCorrect,
     ASSD,
     Parallel,
 )

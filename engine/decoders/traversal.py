@@ -73,12 +73,12 @@ def verify_traversal(
     climb, levels = climb_on(layout, p.device), layout.branching
     room = state.room.clamp_max(rows - 1)
     h, left = p.new_ones(len(p), dtype=torch.float64), p.clone()
-    a, begun, tests = h[:1], 0, list[_Rejections]()
+    a, begun, tests = h[:1], 0, list[Rejections]()
     for depth, nodes in enumerate(climb.levels[:-1]):
         here = slice(begun, begun + len(nodes))
         begun += len(nodes)
         candidates = window.candidates[here], window.candidate_q[here]
-        tests.append(_reject_all(a, p[nodes], *candidates, depth < room))
+        tests.append(reject_all(a, p[nodes], *candidates, depth < room))
         h[nodes], left[nodes] = tests[-1].parent, tests[-1].left
         a = tests[-1].a.flatten()
     h[climb.levels[-1]] = a
@@ -103,7 +103,7 @@ def verify_traversal(
     return verification
 
 
-class _Rejections(NamedTuple):
+class Rejections(NamedTuple):
     """What becomes of the nodes of a level while all their candidates fail, one after another.
 
     Attributes:
@@ -123,9 +123,9 @@ class _Rejections(NamedTuple):
     left: Tensor
 
 
-def _reject_all(
+def reject_all(
     a: Tensor, p: Tensor, candidates: Tensor, candidate_q: Tensor, there: Tensor
-) -> _Rejections:
+) -> Rejections:
     """Reject the candidates [n, K] of nodes with a [n] and p [n, V] in turn.
 
     `candidate_q` [n, K, V] has the q that each candidate was drawn from. `there` (0-dim) tells
@@ -143,13 +143,13 @@ def _reject_all(
         remains = (here & (mass > 0))[:, None]
         p = torch.where(remains, (excess / mass[:, None]).to(p.dtype), p)
         a = torch.where(here, passing(a, mass), a)
-    return _Rejections(exists, torch.stack(raised, 1), masses, torch.stack(each, 1), a, p)
+    return Rejections(exists, torch.stack(raised, 1), masses, torch.stack(each, 1), a, p)
 
 
 def _tried(
     climb: Climb,
     window: TreeWindow,
-    tests: list[_Rejections],
+    tests: list[Rejections],
     h: Tensor,
     u: Tensor,
     path: Tensor,

@@ -9,17 +9,28 @@ so windows that keep their width draw another picture."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 
 from engine.core import Verification, Window
 from engine.decoders.candidates import CandidateWalk, TreeWindow, draw_candidates
 from engine.decoders.decode_state import DecodeState
-from engine.decoders.sjd_pac import SJDPAC
+from engine.decoders.sjd_pac import SJDPAC, PACSettings
 from engine.decoders.speculate import acceptance_probability
 from engine.decoders.tree import children_on, side_on
 from engine.numerics.distributions import gather, normalise, residual
 from engine.numerics.randomness import Purpose
+from engine.settings import SettingError
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedSettings(PACSettings):
+    def __post_init__(self) -> None:
+        PACSettings.__post_init__(self)
+        if self.verification == "traversal":
+            raise SettingError("The released code tests its tree from the root down.")
 
 
 class LongestPath(CandidateWalk):
@@ -57,6 +68,7 @@ class ReleasedSJDPAC(SJDPAC):
     name, title = "released-sjd-pac", "Released SJD-PAC"
     idea = "SJD with several candidates, of which the longest accepted path wins."
     paper = "Kang et al., SJD-PAC, 2026 (arXiv 2603.18599), released code"
+    Settings = ReleasedSettings
     capturable = False
 
     def propose(self, state: DecodeState) -> Window:

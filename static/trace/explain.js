@@ -122,6 +122,8 @@ export function whyToken(rule, life) {
   const past = pastOf(before, last);
   if (rule === "parallel")
     return `${capital(past)}, from p given the earlier rounds. It was kept without a test: nothing checks whether it fits the other tokens of its round.`;
+  if (rule === "auto-correct" && last.uniform === null)
+    return `${capital(past)}. It was kept without a test: its row had all its passes, and this one only reads it.`;
   if (last.candidates.length > 1) {
     return `${before.length ? `${capital(past)}. ` : ""}${whyCandidates(rule, last)}`;
   }

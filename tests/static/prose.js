@@ -91,6 +91,10 @@ const lives = {
     ["traversal", row(ACCEPTED, { candidates: candidates(tree[0], tree[1], tree[0]) })],
     ["traversal", row(RESAMPLED, { ...instead, candidates: candidates(tree[0], tree[0]) })],
   ],
+  "Auto-correct": [
+    ["auto-correct", weighed(RESAMPLED, 0.05, 1, 0.31, { ...certain, ...instead })],
+    ["auto-correct", first, again(), redrawn, row(ACCEPTED, { acceptance: 1 })],
+  ],
   "typical acceptance": [
     ["typical", ...refined(1), typical(ACCEPTED, 0.05, 1)],
     ["typical", typical(RESAMPLED, 0.04118, 0, instead)],

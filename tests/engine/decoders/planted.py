@@ -14,6 +14,7 @@ from torch import Tensor
 
 from engine.core import Verification, Window
 from engine.decoders import lantern, sjd_pac, traversal
+from engine.decoders.auto_correct import AutoCorrect
 from engine.decoders.block import verify_block
 from engine.decoders.candidates import CandidateWalk, TreeWindow
 from engine.decoders.decode_state import DecodeState
@@ -189,6 +190,14 @@ class ThresholdCountedAsP(Spoilt, SCD):
 
     def spoil(self, v: Verification, state: DecodeState, window: Window, p: Tensor) -> None:
         v.q = p
+
+
+class CorrectedFromP(Spoilt, AutoCorrect):
+    """A draft that does not stay becomes a sample of p."""
+
+    def spoil(self, v: Verification, state: DecodeState, window: Window, p: Tensor) -> None:
+        u = state.verify_numbers(len(p)).replace
+        v.tokens = torch.where(v.tokens == window.drafts, v.tokens, sample(p, u))
 
 
 class StaleJacobi(Spoilt, Jacobi):

@@ -16,6 +16,7 @@ from engine.core import Plan
 from engine.decoders import DECODERS, WHOLE
 from engine.decoders.ar import VanillaAR
 from engine.decoders.assd import ASSD
+from engine.decoders.auto_correct import AutoCorrect
 from engine.decoders.base import Badge, Decoder
 from engine.decoders.fpi import FixedPoint
 from engine.decoders.jacobi import Jacobi
@@ -239,6 +240,14 @@ def test_a_tree_from_its_leaves_up_with_a_spine_below_it(forced: bool) -> None:
 
 @pytest.mark.exact
 @exact
+@pytest.mark.parametrize("forced", [False, True])
+def test_rows_that_are_corrected_as_often_as_they_are_long(forced: bool) -> None:
+    model = Toy((2, 2), 2, forced=forced)
+    checked(AutoCorrect(model, AutoCorrect.Settings(rounds=3 if forced else 2)))
+
+
+@pytest.mark.exact
+@exact
 def test_a_tree_of_certain_drafts() -> None:
     """Their distributions have no second token: the other candidates do not exist."""
     checked(SJDPAC(Toy((1, 3), 2), SJDPAC.Settings(window=8, K=2, D=3, fresh="one-hot")))
@@ -291,6 +300,7 @@ nearly_even = partial(crafted, [0.3, 0.35, 0.35], [0.5, 0.4, 0.1], [0.5, 0.4, 0.
 pair = partial(Toy, (1, 3), 2)
 two_of_three = partial(Toy, (1, 2), 3)
 three = partial(Toy, (1, 3), 3)
+two_lines = partial(Toy, (2, 2), 2)
 
 Planted = Callable[[], Toy | tuple[Toy, Plan]]
 WINDOW = {"window": 3}
@@ -316,6 +326,7 @@ BUGS = [
     (planted.CoupledByTheSameNumbers, SCD, flat, MAXIMAL | {"window": 4}),
     (planted.BlockWithKeptDrafts, SCD, flat, MAXIMAL | {"window": 4}),
     (planted.BlockReplacedFromR, SJD, nearly_even, BLOCK),
+    (planted.CorrectedFromP, AutoCorrect, two_lines, {"rounds": 2}),
     (planted.StaleJacobi, Jacobi, pair, WINDOW),
     (planted.FullAcceptanceFromThePad, SJDPAC, pair, {"window": 2, "K": 1}),
     (planted.TraversalByTheMassAlone, SJDPAC, pair, DEEP | TRAVERSAL),

@@ -20,6 +20,7 @@ from engine.decoders.base import Badge
 from engine.decoders.collect import Observation
 from engine.decoders.gsd import GSD, GSDSettings
 from engine.decoders.lantern import LanternSettings
+from engine.decoders.priced import Priced
 from engine.decoders.recorder import StepRecorder, find_sources
 from engine.decoders.relaxed import RelaxedSettings
 from engine.decoders.rows import ParallelRowsSettings
@@ -37,6 +38,7 @@ from tools.judge.toys import Toy
 
 CODES = 12
 BY_UNIFORM = ["sjd", "gsd", "lantern", "sjd-pac"]
+UNTOLD = "sjd-plus-plus", "auto-correct"  # no test alone tells their shift
 LOSSLESS = [name for name in WHOLE if DECODERS[name].badge is not Badge.CHANGED_DISTRIBUTION]
 # Of so few codes LANTERN's share is the draft alone, and rows of four begin one after the other.
 SETTINGS = {"lantern": LanternSettings(k=CODES), "rows": ParallelRowsSettings(c=1)}
@@ -99,13 +101,13 @@ def test_the_rows_of_a_step_are_those_that_the_target_read(
     read, forward = list[int](), Toy.forward
 
     def counted(self: Toy, ctx: Any, tokens: Tensor, *others: Any) -> Tensor:
-        if ctx.plan.fronts == DECODERS[name].whole_only:  # else it is what prices the picture
-            read.append(len(tokens))
+        read.append(len(tokens))
         return forward(self, ctx, tokens, *others)
 
     monkeypatch.setattr(Toy, "forward", counted)
     (steps,) = decoded.__wrapped__(name, seeds=range(1))
-    assert [int(step.rows.steps["rows"][0]) for step in steps] == read
+    assert [int(step.rows.steps["rows"][0]) for step in steps] == read[: len(steps)]
+    assert (len(read) > len(steps)) == issubclass(DECODERS[name], Priced)
 
 
 @pytest.mark.parametrize("name", BY_UNIFORM)
@@ -135,7 +137,7 @@ def test_a_rule_without_uniforms_records_none(name: str) -> None:
 
 
 @pytest.mark.parametrize("forced", [*further(False), True])
-@pytest.mark.parametrize("name", [name for name in WHOLE if name != "sjd-plus-plus"])
+@pytest.mark.parametrize("name", [name for name in WHOLE if name not in UNTOLD])
 def test_a_shift_is_recorded_where_a_test_committed_a_token(name: str, forced: bool) -> None:
     tested = 0
     for step, found in with_spots(decoded(name, forced=forced)):
@@ -148,8 +150,10 @@ def test_a_shift_is_recorded_where_a_test_committed_a_token(name: str, forced: b
 
 
 def test_a_shift_that_no_test_tells_is_not_recorded() -> None:
-    """SJD++'s drafts are not samples of their q."""
-    assert {spot.shift for spot in verified_spots(decoded("sjd-plus-plus"))} == {None}
+    """SJD++'s drafts are not samples of their q, and a run's are tested together."""
+    runs = RelaxedSettings(relax="runs")
+    for steps in (decoded("sjd-plus-plus"), decoded("sjd-relaxed", settings=runs)):
+        assert {spot.shift for spot in verified_spots(steps)} == {None}
 
 
 def shifts(pictures: list[list[Step]]) -> list[float]:

@@ -7,6 +7,7 @@ import math
 
 import pytest
 import torch
+from torch import Tensor
 
 from engine.decoders.relaxed import RelaxedSettings, RelaxedSJD
 from engine.trace import Status
@@ -76,20 +77,25 @@ def test_the_first_draft_of_a_run_that_fails_is_replaced_from_the_residual() -> 
     assert found.tokens[:2].tolist() == [0, 1]
 
 
-def test_two_drafts_change_the_first_token_by_a_sixth() -> None:
-    """Of p = (1/3, 2/3) and q = (2/3, 1/3), with a number for each try."""
+def first_of_two() -> Tensor:
+    """The distribution of the first token where two drafts of q = (2/3, 1/3) are tested under p =
+    (1/3, 2/3)."""
     p, q = torch.tensor([1 / 3, 2 / 3]), torch.tensor([2 / 3, 1 / 3])
     first = torch.zeros(2, dtype=torch.float64)
     for drafts in itertools.product(range(2), repeat=2):
 
-        def run() -> torch.Tensor:
+        def run() -> Tensor:
             state = verifying(TWO)
             state.noise = SymbolicNoise()
             state.room.fill_(2)
             window = window_of(torch.tensor(drafts), q.expand(2, -1))  # noqa: B023
-            token: torch.Tensor = settled(TWO.verify(state, window, p.expand(3, -1)).tokens[:1])
+            token: Tensor = settled(TWO.verify(state, window, p.expand(3, -1)).tokens[:1])
             return token
 
         for choices, token in outcomes(run, {}):
             first[int(token)] += math.prod(float(q[x]) for x in drafts) * choices.weight
-    near(first, [1 / 2, 1 / 2])
+    return first
+
+
+def test_two_drafts_change_the_first_token_by_a_sixth() -> None:
+    near(first_of_two(), [1 / 2, 1 / 2])

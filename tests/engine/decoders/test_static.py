@@ -57,6 +57,7 @@ KNOBS: dict[str, list[dict[str, object]]] = {
         {"window": 9, "K": 1},
         {"window": 12, "K": 2, "D": 3, "AC": False, "verification": "traversal"},
     ],
+    "auto-correct": [{"rounds": 1}, {"rounds": 2}, {"rounds": 9}],
     "zipar": [{"s": 1}, {"s": 2}, {"s": 9}],
     "rows": [
         {"c": 1, "window": 2, "draws": "fresh"},

@@ -1,0 +1,109 @@
+"""Verify and auto-correct (SSD, 2026), without its trained heads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from engine.core import Verification, Window
+from engine.decoders.decode_state import DecodeState
+from engine.decoders.jacobi_window import fill_up, initial_tokens
+from engine.decoders.priced import Priced
+from engine.decoders.speculate import chain_acceptance
+from engine.models.base import MAX_ROWS
+from engine.numerics.distributions import residual, sample
+from engine.settings import Settings, knob
+from engine.trace import MAX_SIDE, Status
+
+
+@dataclass(frozen=True, slots=True)
+class AutoCorrectSettings(Settings):
+    """Settings of verify and auto-correct."""
+
+    rounds: int = knob(
+        3,
+        "Passes over each row of the picture; with as many as it has tokens the distribution stays"
+        " the model's.",
+        low=1,
+        high=MAX_SIDE,
+    )
+
+
+class AutoCorrect(Priced):
+    """Corrects a row of the picture in r passes, every token by itself.
+
+    A row's first drafts are the tokens above them, each with a one-hot q. A pass tests every draft
+    x of the row, whatever becomes of the others: x stays with probability min(1, p(x) / q(x)), or
+    else becomes a sample of R(p, q). Either way it is now a sample of p, which becomes its q. No
+    draft is given up because an earlier one was rejected, so h rows take h r passes.
+
+    A token's p is conditioned on the drafts before it as they were before the pass. In the t-th
+    pass over a row these are final for the row's first t tokens, so each pass commits one token.
+    After r passes the row stays as it is. The next row's first pass reads what is left of it, and
+    commits that. These tokens have a price: their last p is not the model's given the tokens that
+    were committed. With r at least the row's width the decoder is exact.
+
+    SSD drafts with heads that it trains. Here nothing is trained.
+    """
+
+    name, title = "auto-correct", "Auto-correct"
+    idea = "A few passes over each row: every token is corrected by itself, and none is taken back."
+    paper = "SSD, 2026 (arXiv 2606.20543), without its trained heads"
+    default, whole_only = False, True
+    Settings = AutoCorrectSettings
+    settings: AutoCorrectSettings
+
+    @property
+    def capturable(self) -> bool:
+        return False  # each pass over a row has another width
+
+    def propose(self, state: DecodeState) -> Window:
+        rows = self._end(state.frontier + self._kept(state)) - state.frontier
+        drafts, q, there = (part[:rows] for part in state.drafts_left(rows))
+        new = initial_tokens(state, drafts, there, "vertical repeat")
+        has_draft = torch.ones_like(there)
+        return Window(*fill_up(state, drafts, q, there, new, has_draft, fresh="one-hot"))
+
+    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+        rows, kept = len(p), self._kept(state)
+        passes = 1 if kept else state.frontier - self._begin(state.frontier) + 1
+        is_last = passes == self.settings.rounds and state.frontier + rows == self.plan.length
+        count = rows if is_last else kept + 1  # nothing reads the last row
+        offsets = state.offsets(rows)
+        is_kept, is_committed = offsets < kept, offsets < count
+        accept, replace, _ = state.verify_numbers(rows)
+        acceptance = torch.where(is_kept, 1.0, chain_acceptance(window, p))
+        passed = is_kept | (accept < acceptance)
+        accepted = torch.where(is_committed, int(Status.ACCEPTED), int(Status.REFINED))
+        rejected = torch.where(is_committed, int(Status.RESAMPLED), int(Status.REJECTED))
+        return Verification(
+            count=torch.full_like(state.count, count),
+            tokens=torch.where(passed, window.drafts, sample(residual(p, window.q), replace)),
+            q=p,
+            status=torch.where(passed, accepted, rejected),
+            p=p,
+            acceptance=acceptance,
+            uniform=torch.where(is_kept, torch.nan, accept),
+            drafts=window.drafts,
+        )
+
+    def sampled_from(self, window: Window, verification: Verification) -> Tensor:
+        is_kept = verification.uniform.isnan()
+        return torch.where(is_kept[:, None], window.q, verification.p)
+
+    def _kept(self, state: DecodeState) -> int:
+        """Return how many tokens the last pass over a row left, which the next pass commits."""
+        n, begin = state.frontier, self._begin(state.frontier)
+        return self._end(n) - n if n - begin == self.settings.rounds else 0
+
+    def _begin(self, position: int) -> int:
+        """Return the first position of the part of a row that is corrected at once."""
+        column = position % self.plan.stride
+        return position - column % (MAX_ROWS // 2)  # a pass reads up to two parts
+
+    def _end(self, position: int) -> int:
+        """Return the position after the part of a row that is corrected at once."""
+        row_end = (position // self.plan.stride + 1) * self.plan.stride
+        return min(row_end, self._begin(position) + MAX_ROWS // 2)
