@@ -38,6 +38,65 @@ def verify(rule, p, q, drafts, uniforms):
     return accepted, left[accepted] / total if total > 0 else p[accepted], tests
 
 
+def traverse(p, q, parents, drafts, uniforms):
+    """Return the accepted path of a tree, the distribution [V] of the token after it, and each
+    draft's probability [N] of passing once all drafts below it failed; p [H + 1, V], q [H, V],
+    parents, drafts and uniforms [N]. A path has the numbers of its drafts, from 1."""
+    tests, passed = [0.0] * len(drafts), []
+
+    def visit(node, a, path):
+        here, draw = p[len(path)], q[len(path) : len(path) + 1].sum(0)
+        for child in [i for i, parent in enumerate(parents, 1) if parent == node]:
+            x = drafts[child - 1]
+            visit(child, min(1.0, a * here[x] / draw[x]), [*path, child])
+            left = np.maximum(a * here - draw, 0)
+            mass = left.sum()
+            a = mass / (mass + 1 - a) if a < 1 else 1.0
+            here = left / mass if mass > 0 else here
+            draw = np.where(np.arange(len(draw)) == x, 0, draw)
+            draw = draw / draw.sum() if draw.sum() > 0 else draw
+        if node:
+            tests[node - 1] = a
+        if node == 0 or uniforms[node - 1] < a:
+            passed.append((path, here))
+
+    visit(0, 1.0, [])
+    return *passed[0], tests
+
+
+def draws(q, parents, drafts=()):
+    """Yield each way to draw a tree's drafts, and its probability. The drafts after one node are
+    drawn from the q of their depth, without replacement."""
+    if len(drafts) == len(parents):
+        yield drafts, 1.0
+        return
+    node, depth = parents[len(drafts)], 0
+    left = {x for x, parent in zip(drafts, parents, strict=False) if parent == node}
+    while node:
+        node, depth = parents[node - 1], depth + 1
+    row = np.array([0 if x in left else share for x, share in enumerate(q[depth])])
+    for x in np.flatnonzero(row):
+        for rest, chance in draws(q, parents, (*drafts, int(x))):
+            yield rest, chance * row[x] / row.sum()
+
+
+def tree_distributions(p, q, parents):
+    """Return what `distributions` does, of a tree."""
+    counts, sequences = np.zeros(len(p)), np.zeros([p.shape[1]] * len(p))
+    for drafts, chance in draws(q, parents):
+        tests = np.array(traverse(p, q, parents, drafts, np.zeros(len(drafts)))[2])
+        for below in itertools.product([True, False], repeat=len(drafts)):
+            weight = chance * np.where(below, tests, 1 - tests).prod()
+            if weight > 0:
+                uniforms = np.where(below, tests / 2, (1 + tests) / 2)
+                path, following, _ = traverse(p, q, parents, drafts, uniforms)
+                tokens = [drafts[node - 1] for node in path]
+                rows = [*np.eye(p.shape[1])[tokens], following, *p[len(path) + 1 :]]
+                counts[len(path)] += weight
+                sequences += weight * functools.reduce(np.multiply.outer, rows)
+    return counts, sequences
+
+
 def distributions(rule, p, q):
     """Return the exact probabilities, over drafts from q and all uniforms, that k drafts are
     accepted [H + 1], and of every sequence of H + 1 tokens. After the committed tokens a sequence
@@ -65,10 +124,18 @@ def near(values, expected, tolerance):
 def failures(case, tolerance):
     """Yield the fields of a case that the rule gets wrong."""
     rule, p, q = case["rule"], np.array(case["p"]), np.array(case["q"])
-    accepted, following, tests = verify(rule, p, q, case["drafts"], case["uniforms"])
+    parents, drafts, uniforms = case["parents"], case["drafts"], case["uniforms"]
+    if parents:
+        path, following, tests = traverse(p, q, parents, drafts, uniforms)
+        accepted = len(path)
+        if path != case["path"]:
+            yield "path"
+    else:
+        accepted, following, tests = verify(rule, p, q, drafts, uniforms)
     found = {"accepted": accepted, "next": following, "acceptance": tests}
     if case["accepted_distribution"] is not None:
-        counts, sequences = distributions(rule, p, q)
+        made = tree_distributions(p, q, parents) if parents else distributions(rule, p, q)
+        counts, sequences = made
         found["accepted_distribution"] = counts
         found["first_token"] = sequences.sum(tuple(range(1, len(p))))
         if not near(sequences, functools.reduce(np.multiply.outer, p), tolerance):

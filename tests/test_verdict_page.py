@@ -8,8 +8,9 @@ import pytest
 
 from engine.decoders import BUILT_IN
 from engine.decoders.base import Decoder
+from engine.decoders.relaxed import RelaxedSettings, RelaxedSJD
 from engine.decoders.verdict import Outcome
-from engine.settings import Settings
+from engine.settings import Settings, knobs
 from tests.pages import page, tables
 from tests.tools.judge.faults import RIGHT, WRONG
 from tests.verdict_page import examples, settings_of
@@ -53,6 +54,19 @@ def test_the_smallest_case_gives_what_is_written(number: int) -> None:
         _, _, p, other = first_difference(found)
     assert outcome == Outcome.CHANGED.value
     assert [f"{value:.4f}" for value in (found.variation, p, other)] == numbers
+
+
+def test_each_rule_of_relaxed_sjd_changes_what_is_written() -> None:
+    text = page("docs/verdicts.md")
+    (line,) = re.findall(r"the total variation is: (.+)\.", text)
+    written = dict(each.split() for each in line.split(", "))
+    (relax,) = [spec for name, spec, _ in knobs(RelaxedSettings) if name == "relax"]
+    assert tuple(written) == relax.choices
+    with exactly():
+        for rule, number in written.items():
+            settings = RelaxedSettings(window=4, fresh="uniform", relax=rule)
+            found = case(RelaxedSJD, "three tokens of two codes in a row", settings)
+            assert f"{found.variation:.4f}" == number
 
 
 def test_no_planted_fault_is_called_lossless_and_no_right_decoder_changed() -> None:

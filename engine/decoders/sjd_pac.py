@@ -151,8 +151,10 @@ class SJDPAC(WindowDecoder):
     def _verify_upward(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
         if not isinstance(window, TreeWindow):
             return verify_block(state, window, p)
-        u = state.uniform(Purpose.VERIFY, len(window.drafts), 2 + self._widest)
-        verification = verify_traversal(state, window, p, u[:, 2:], u[:, 0])
+        rows = len(window.drafts)
+        room = state.room.clamp_max(rows - 1)
+        u = state.uniform(Purpose.VERIFY, rows, 2 + self._widest)
+        verification = verify_traversal(window, p, room, u[:, 2:], u[:, 0])
         return self._continue(state, window, p, verification, u)
 
     def _continue(

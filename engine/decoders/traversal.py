@@ -14,7 +14,6 @@ from torch import Tensor
 from engine.core import Candidates, Diagnostics, Verification
 from engine.decoders.block import chain_tests, passing
 from engine.decoders.candidates import TreeWindow, draw_candidates, path_verification
-from engine.decoders.decode_state import DecodeState
 from engine.decoders.tree import Climb, Tree, children_on, climb_on
 from engine.numerics.distributions import gather, residual, sample
 
@@ -47,7 +46,7 @@ def traversal_window(drafts: Tensor, q: Tensor, layout: Tree, u: Tensor) -> Tree
 
 
 def verify_traversal(
-    state: DecodeState, window: TreeWindow, p: Tensor, accept: Tensor, u_end: Tensor
+    window: TreeWindow, p: Tensor, room: Tensor, accept: Tensor, u_end: Tensor
 ) -> Verification:
     """Accept the path to the first node that passes, where each node follows those below it.
 
@@ -62,16 +61,43 @@ def verify_traversal(
     the node that passed. On a chain this is block verification.
 
     The rule is exact if the candidates of every node are drawn anew, from the q of its depth, in
-    each pass. It is not with the same candidates under each parent, nor with drafts that are kept
-    from pass to pass (`examples/decoders`). Public implementations have S, or S / (1 - q(x)), as
-    the new a, which is not exact either.
+    each pass. It is not exact with the same candidates under each parent, nor with drafts that are
+    kept from pass to pass. Public implementations have S, or S / (1 - q(x)), as the new a, which is
+    not exact either.
 
-    `p` is [R, V]. `accept` [H + 1, nodes of the last level] has the number of each node's test, for
-    the position of the node's token, and `u_end` [H + 1] the number that samples the last token.
+    Args:
+        window: a window with candidates for each parent (`traversal_window`).
+        p: the model's distributions [R, V].
+        room: how many drafts come before the image's end, at most H (0-dim).
+        accept: number of each node's test, for the position of its token [H + 1, nodes of the last
+            level].
+        u_end: the number that samples the last token, for each position [H + 1].
     """
-    layout, rows = window.layout, len(window.drafts)
-    climb, levels = climb_on(layout, p.device), layout.branching
-    room = state.room.clamp_max(rows - 1)
+    climb = climb_on(window.layout, p.device)
+    h, left, tests = node_tests(window, p, room)
+    u = accept[climb.depth - 1, climb.number]  # the root, whose number means nothing, passes
+    passed = ((u < h) & (climb.depth <= room))[climb.upward]
+    node = climb.upward[passed.int().argmax(0, keepdim=True)]
+    end, path = climb.depth[node], climb.paths[node][0]
+    assert window.nodes is not None
+    draft_rows = torch.cat([path[1:], path[-1:]])  # the last position has no draft
+    has_child = children_on(window.layout, p.device)[node, 0] >= 0
+    tested = window.nodes[draft_rows - 1], h[draft_rows], u[draft_rows]
+    rejected = has_child & (end < room)
+    verification = path_verification(window, p, path, end, rejected, left[node], tested, u_end)
+    verification.diagnostics = lambda: _tried(climb, window, tests, h, u, path, end)
+    return verification
+
+
+def node_tests(
+    window: TreeWindow, p: Tensor, room: Tensor
+) -> tuple[Tensor, Tensor, list[Rejections]]:
+    """Return what each node has once all nodes below it failed: its a [R] and its p [R, V].
+
+    The p are not normalised. Also returns the rejections at each level with several candidates. The
+    arguments are those of `verify_traversal`.
+    """
+    climb, levels = climb_on(window.layout, p.device), window.layout.branching
     h, left = p.new_ones(len(p), dtype=torch.float64), p.clone()
     a, begun, tests = h[:1], 0, list[Rejections]()
     for depth, nodes in enumerate(climb.levels[:-1]):
@@ -83,24 +109,12 @@ def verify_traversal(
         a = tests[-1].a.flatten()
     h[climb.levels[-1]] = a
     # The rest of the spine is a chain.
-    spine = slice(levels, rows)
+    spine = slice(levels, len(window.drafts))
     below, q = p[spine], window.q[spine]
     a, h[spine] = chain_tests(below, q, window.drafts[spine], room - levels, a[:1])
-    has_draft = state.offsets(rows)[spine, None] < room
+    has_draft = torch.arange(len(below), device=p.device)[:, None] < room - levels
     left[spine] = torch.where(has_draft, residual(a[:, None].to(p.dtype) * below, q), below)
-
-    u = accept[climb.depth - 1, climb.number]  # the root, whose number means nothing, passes
-    passed = ((u < h) & (climb.depth <= room))[climb.upward]
-    node = climb.upward[passed.int().argmax(0, keepdim=True)]
-    end, path = climb.depth[node], climb.paths[node][0]
-    assert window.nodes is not None
-    draft_rows = torch.cat([path[1:], path[-1:]])  # the last position has no draft
-    drafts = window.nodes[draft_rows - 1]
-    rejected = (children_on(layout, p.device)[node, 0] >= 0) & (end < room)
-    tested = drafts, h[draft_rows], u[draft_rows]
-    verification = path_verification(window, p, path, end, rejected, left[node], tested, u_end)
-    verification.diagnostics = lambda: _tried(climb, window, tests, h, u, path, end)
-    return verification
+    return h, left, tests
 
 
 class Rejections(NamedTuple):

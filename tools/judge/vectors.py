@@ -1,16 +1,18 @@
 """Test vectors of speculative verification for other engines: docs/vectors.json.
 
 docs/vectors.md describes them. `python -m tools.judge.vectors docs` writes the file and its schema
-into the folder docs. The expected values are those of SJD's verification in float64; the
-distributions cover every outcome of its random numbers. Shapes: H drafts, V codes.
+into the folder docs. The expected values are those of SJD's verification in float64, and for trees
+of SJD-PAC's; the distributions cover every outcome of its random numbers. Shapes: N drafts, in a
+chain or a tree of depth H, V codes.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import itertools
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -19,8 +21,11 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from torch import Tensor
 
 from engine.core import Verification
+from engine.decoders.candidates import TreeWindow
 from engine.decoders.sjd import SJD
-from engine.numerics.distributions import gather
+from engine.decoders.traversal import node_tests, verify_traversal
+from engine.decoders.tree import climb_on, tree
+from engine.numerics.distributions import gather, normalise
 from engine.numerics.randomness import Purpose
 from tools.judge.choices import outcomes
 from tools.judge.enumeration import exactly
@@ -32,7 +37,7 @@ DECIMALS = 12  # of an expected value
 TOLERANCE = 1e-9
 SUM = 1e-12  # how far a row may sum from 1
 
-Rule = Literal["token", "block"]
+Rule = Literal["token", "block", "traversal"]
 Row = list[float]
 
 
@@ -51,22 +56,32 @@ class Source(BaseModel):
 
 
 class Case(BaseModel):
-    """One verification of a chain of drafts."""
+    """One verification of a chain or a tree of drafts."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(description="unique; what the case is about")
-    rule: Rule = Field(description="token: each draft alone; block: all drafts together")
+    rule: Rule = Field(
+        description="token: each draft of a chain alone; block: all drafts of a chain together;"
+        " traversal: a tree, from its leaves up"
+    )
     p: list[Row] = Field(description="[H + 1, V]: the target's distributions; the last: the bonus")
     q: list[Row] = Field(description="[H, V]: the distributions that the drafts were drawn from")
-    drafts: list[int] = Field(description="[H]: the drafted tokens, each with q > 0")
+    drafts: list[int] = Field(description="[N]: the drafted tokens, each with q > 0")
+    parents: list[int] | None = Field(
+        description="[N]: the draft that each draft of a tree follows, from 1, or 0 for the root;"
+        " null for a chain"
+    )
     uniforms: list[float] = Field(
-        description="[H]: the number drawn for each draft, in [0, 1); its test passes if u < a"
+        description="[N]: the number drawn for each draft, in [0, 1); its test passes if u < a"
     )
     acceptance: list[float] = Field(
-        description="[H]: the probability a that each draft's own test passes, given the drafts"
+        description="[N]: the probability a that each draft's own test passes, given the drafts"
     )
     accepted: int = Field(description="how many drafts are accepted")
+    path: list[int] | None = Field(
+        description="[accepted]: the accepted drafts of a tree, from 1; null for a chain"
+    )
     next: Row = Field(description="[V]: the distribution of the token committed behind them")
     accepted_distribution: list[float] | None = Field(
         description="[H + 1]: the probability that k drafts are accepted, drafts drawn from q; null"
@@ -81,14 +96,24 @@ class Case(BaseModel):
     @model_validator(mode="after")
     def _shapes(self) -> Case:
         """Raise ValueError if the fields do not fit together."""
-        H, V = len(self.drafts), len(self.p[0])
-        fit = len(self.p) == H + 1 and len(self.q) == len(self.uniforms) == H
-        fit &= len(self.acceptance) == H and len(self.next) == V and 0 <= self.accepted <= H
+        N, V = len(self.drafts), len(self.p[0])
+        parents = list(range(N)) if self.parents is None else self.parents
+        fit = len(parents) == len(self.uniforms) == len(self.acceptance) == N
+        fit &= all(0 <= parent < node for node, parent in enumerate(parents, 1))
+        depths = _depths(parents) if fit else [0]
+        H = max(depths)
+        fit &= len(self.p) == H + 1 and len(self.q) == H
+        fit &= len(self.next) == V and 0 <= self.accepted <= H
+        fit &= (self.parents is None) == (self.path is None) == (self.rule != "traversal")
+        fit &= self.path is None or len(self.path) == self.accepted
         fit &= all(len(row) == V and min(row) >= 0 for row in [*self.p, *self.q])
         if not fit:
             raise ValueError("the fields' shapes do not fit together")
-        if not all(q[x] > 0 for q, x in zip(self.q, self.drafts, strict=True)):
+        drawn_from = [self.q[depth - 1] for depth in depths]
+        if not all(q[x] > 0 for q, x in zip(drawn_from, self.drafts, strict=True)):
             raise ValueError("a draft with q = 0 is never drawn")
+        if len(set(zip(parents, self.drafts, strict=True))) < N:
+            raise ValueError("a token follows a draft once: there is no replacement")
         if not all(0 <= u < 1 for u in self.uniforms):
             raise ValueError("a uniform number must be in [0, 1)")
         whole = all(abs(sum(row) - 1) < SUM for row in [*self.p, *self.q])
@@ -96,6 +121,14 @@ class Case(BaseModel):
         if has_distributions != (whole, whole):
             raise ValueError("a case has its two distributions if and only if its rows sum to 1")
         return self
+
+
+def _depths(parents: Sequence[int]) -> list[int]:
+    """Return the depth of each draft, from 1."""
+    depths = [0]
+    for parent in parents:
+        depths.append(depths[parent] + 1)
+    return depths[1:]
 
 
 class Vectors(BaseModel):
@@ -108,7 +141,7 @@ class Vectors(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     format: Literal["photo-finish-vectors"] = "photo-finish-vectors"
-    version: Literal[1] = 1
+    version: Literal[2] = 2
     tolerance: float = Field(description="of every number, absolute, computed in float64")
     cases: list[Case]
 
@@ -172,11 +205,25 @@ def outcome_distributions(rule: Rule, p: Tensor, q: Tensor) -> tuple[Tensor, Ten
     1 tokens: the committed ones, continued by p [H + 1, V]. The probabilities of sequences are
     [V, .., V].
     """
-    H, V = q.shape
-    counts, sequences = torch.zeros(H + 1), torch.zeros([V] * (H + 1))
-    for drafts in itertools.product(*(row.nonzero()[:, 0].tolist() for row in q)):
-        chance = float(gather(q, torch.tensor(drafts)).prod())
-        run = _verification(rule, p, q, drafts, SymbolicNoise)
+    draws = itertools.product(*(row.nonzero()[:, 0].tolist() for row in q))
+    return _distributions(
+        p,
+        (
+            (
+                float(gather(q, torch.tensor(drafts)).prod()),
+                _verification(rule, p, q, drafts, SymbolicNoise),
+            )
+            for drafts in draws
+        ),
+    )
+
+
+def _distributions(
+    p: Tensor, draws: Iterable[tuple[float, Callable[[], Verification]]]
+) -> tuple[Tensor, Tensor]:
+    """Return what `outcome_distributions` does, given each draw's probability and verification."""
+    counts, sequences = torch.zeros(len(p)), torch.zeros([p.shape[1]] * len(p))
+    for chance, run in draws:
         for choices, verification in outcomes(run, {}):
             count = int(settled(verification.count.view(1)))
             committed = tuple(settled(verification.tokens[:count]).tolist())
@@ -216,13 +263,106 @@ def case(
             p=p,
             q=q,
             drafts=drafts,
+            parents=None,
             uniforms=uniforms,
             acceptance=_rounded(verification.acceptance[:-1]),
             accepted=accepted,
+            path=None,
             next=_rounded(following),
             accepted_distribution=None if counts is None else _rounded(counts),
             first_token=None if first is None else _rounded(first),
             source=source,
+        )
+
+
+class Trees:
+    """Trees of depth H with K drafts after each draft above the last level, in SJD-PAC's order.
+
+    The model's distributions are p [H + 1, V], and drafts are drawn from q [H, V].
+    """
+
+    def __init__(self, p: Tensor, q: Tensor, K: int) -> None:
+        self.layout = tree(1000, len(q), K, len(q) + 1)
+        self.climb = climb_on(self.layout, p.device)
+        self.p, self.q, self.rows = p, q, p[self.climb.depth]
+        self.room = torch.tensor(len(q))
+
+    def window(self, drafts: Sequence[int]) -> TreeWindow:
+        """Return the window of a tree with these drafts [N]."""
+        climb, nodes = self.climb, torch.tensor(drafts)
+        K = len(self.layout.children[0])
+        candidates = nodes[torch.cat(climb.levels[1:]) - 1].view(-1, K)
+        drawn_from = [self.q[climb.depth[torch.cat(climb.levels[:-1])]]]
+        for k in range(K - 1):
+            drawn_from.append(normalise(drawn_from[-1].scatter(-1, candidates[:, k : k + 1], 0)))
+        chain = window_of(nodes[: len(self.q)], self.q)
+        return TreeWindow(
+            chain.drafts,
+            chain.q,
+            nodes,
+            climb.depth[1:],
+            self.layout.parents,
+            layout=self.layout,
+            candidates=candidates,
+            candidate_q=torch.stack(drawn_from, 1),
+        )
+
+    def verify(self, drafts: Sequence[int], uniforms: Sequence[float] | None) -> Verification:
+        """Verify the drafts [N] with these numbers [N], or with every outcome of such numbers."""
+        climb, rows = self.climb, len(self.p)
+        numbers = SymbolicNoise().uniform(Purpose.VERIFY, 0, rows, 1, 1 + len(climb.levels[-1]))
+        accept = numbers[:, 1:]
+        if uniforms is not None:
+            accept = torch.zeros(accept.shape)
+            accept[climb.depth[1:] - 1, climb.number[1:]] = torch.tensor(uniforms)
+        window = self.window(drafts)
+        return verify_traversal(window, self.rows, self.room, accept, numbers[:, 0])
+
+    def outcome_distributions(self) -> tuple[Tensor, Tensor]:
+        """Return what the function of this name does, for the tree."""
+        tokens, nodes = range(self.q.shape[1]), len(self.rows) - 1
+        draws = list(itertools.product(tokens, repeat=nodes))
+        windows = map(self.window, draws)
+        chances = [float(gather(each.candidate_q, each.candidates).prod()) for each in windows]
+        return _distributions(
+            self.p,
+            (
+                (chance, functools.partial(self.verify, drafts, None))
+                for drafts, chance in zip(draws, chances, strict=True)
+                if chance
+            ),
+        )
+
+
+def tree_case(
+    name: str, p: list[Row], q: list[Row], K: int, drafts: list[int], uniforms: list[float]
+) -> Case:
+    """Return a case of a tree with K drafts after each, with expected values of the engine."""
+    with exactly():
+        trees = Trees(torch.tensor(p), torch.tensor(q), K)
+        h, left, _ = node_tests(trees.window(drafts), trees.rows, trees.room)
+        paths = set[tuple[int, ...]]()
+        for _, found in outcomes(lambda: trees.verify(drafts, uniforms), {}):
+            count = int(settled(found.count.view(1)))
+            paths.add(tuple(settled(found.path[:count]).tolist()))
+        ((_, *path),) = paths
+        following = left[[0, *path][-1]]
+        counts, sequences = trees.outcome_distributions()
+        return Case(
+            name=name,
+            rule="traversal",
+            p=p,
+            q=q,
+            drafts=drafts,
+            parents=list(trees.layout.parents[1:]),
+            uniforms=uniforms,
+            acceptance=_rounded(h[1:]),
+            accepted=len(path),
+            path=path,
+            next=_rounded(following / following.sum()),
+            accepted_distribution=_rounded(counts),
+            first_token=_rounded(sequences.flatten(1).sum(-1)),
+            source=None,
         )
 
 
@@ -301,6 +441,30 @@ def own_cases() -> list[Case]:
         ),
         case("a = 1 but for rounding", "block", rounded_p, rounded_q, [0, 0, 1], [0.5, 0.5, 0.9]),
         case("a = 1 and p = q behind: 0 / 0", "block", *zero, [0, 1], [0.5, 0.9]),
+        *tree_cases(),
+    ]
+
+
+def tree_cases() -> list[Case]:
+    """Return this repository's own cases of trees.
+
+    In the larger tree draft 2 follows draft 1, draft 3 stands beside 1, draft 4 beside 2, and
+    drafts 5 and 6 follow 3.
+    """
+    one = [P[::-1], BONUS], [P], 2
+    p, q = [[0.2, 0.5, 0.3], [0.3, 0.2, 0.5], [0.3, 0.1, 0.6]], [[0.6, 0.4, 0.0], [0.0, 0.8, 0.2]]
+    two = p, q, 2
+    return [
+        tree_case("worked numbers: the second candidate", *one, [3, 1], [0.5, 0.7]),
+        tree_case("both candidates fail", *one, [3, 1], [0.5, 0.8]),
+        tree_case("the first leaf", *two, [0, 2, 1, 1, 2, 1], [0.9, 0.8, *[0.9] * 4]),
+        tree_case("behind its candidates", *two, [0, 1, 1, 2, 1, 2], [0.12, *[0.9] * 5]),
+        tree_case("the second candidate's leaf", *two, [0, 1, 1, 2, 2, 1], [*[0.9] * 4, 0.6, 0.9]),
+        tree_case(
+            "a is S / (S + 1 - a)", *two, [0, 1, 1, 2, 2, 1], [0.3, 0.3, 0.085, 0.0, 0.7, 0.0]
+        ),
+        tree_case("the second leaf", *two, [1, 1, 0, 2, 1, 2], [0.9, 0.3, 0.0, 0.4, 0.0, 0.0]),
+        tree_case("no node passes", *two, [0, 1, 1, 2, 1, 2], [*[0.9] * 3, 0.0, 0.9, 0.0]),
     ]
 
 

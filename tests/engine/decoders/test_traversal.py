@@ -64,10 +64,11 @@ def test_the_first_node_that_passes_is_accepted(K: int, D: int, window: int) -> 
         generator = torch.Generator().manual_seed(seed)
         drawn = decoder.propose(state)
         p = (3 * torch.randn(len(drawn.parents), CODES, generator=generator)).softmax(-1)
+        room = torch.tensor(len(drawn.drafts) - 1)
         shape = len(drawn.drafts), K ** (D - 1)
         accept = torch.rand(shape, generator=generator, dtype=torch.float64)
         u_end = torch.rand(shape[0], generator=generator, dtype=torch.float64)
-        verification = verify_traversal(state, drawn, p, accept, u_end)
+        verification = verify_traversal(drawn, p, room, accept, u_end)
         path, last, left, numbers = walked(drawn, p, accept)
         count = len(path)
         assert verification.count == count
@@ -133,7 +134,7 @@ def test_statuses_of_a_path_off_the_spine() -> None:
     p = torch.zeros(len(drawn.parents), CODES)
     p[:, int(drawn.nodes[side - 1])] = 1  # of the root's two candidates the second alone can pass
     accept = torch.full((len(drawn.drafts), 2), 0.5, dtype=torch.float64)
-    verification = verify_traversal(state, drawn, p, accept, accept[:, 0])
+    verification = verify_traversal(drawn, p, torch.tensor(3), accept, accept[:, 0])
     assert verification.path[:2].tolist() == [0, side]
     assert verification.status.tolist()[:2] == [Status.ACCEPTED, Status.FRESH]
     assert verification.drafts[1] == -1

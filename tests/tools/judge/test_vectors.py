@@ -22,6 +22,7 @@ from tools.judge.enumeration import exactly
 from tools.judge.vectors import (
     DECIMALS,
     Case,
+    Trees,
     Vectors,
     main,
     outcome_distributions,
@@ -66,13 +67,32 @@ PLANTED = {
         "np.maximum(scale[i] * p[i - 1] - q[i - 1], 0).sum()",
     ),
     "S without a": ("left[i].sum()", "np.maximum(p[i] - q[i], 0).sum()"),
-    "h without 1 - a": ("mass / (mass + 1 - a) if a < 1 else 1.0", "float(mass > 0)"),
-    "h is a": ("mass / (mass + 1 - a) if a < 1 else 1.0", "a"),
+    "h without 1 - a": (
+        "tests[i - 1] = mass / (mass + 1 - a) if a < 1 else 1.0",
+        "tests[i - 1] = float(mass > 0)",
+    ),
+    "h is a": ("tests[i - 1] = mass / (mass + 1 - a) if a < 1 else 1.0", "tests[i - 1] = a"),
     "the last draft has its ratio": ("tests[-1] = scale[-1]", "pass"),
     "a block ends at its first failure": (
         "int(np.max(np.flatnonzero(passed) + 1, initial=0))",
         "int(np.cumprod(passed).sum())",
     ),
+    "a tree's a is S": (
+        "            a = mass / (mass + 1 - a) if a < 1 else 1.0",
+        "            a = min(1.0, mass)",
+    ),
+    "a tree's a is S / (1 - q(x))": (
+        "            a = mass / (mass + 1 - a) if a < 1 else 1.0",
+        "            a = min(1.0, mass / max(1 - draw[x], 1e-9))",
+    ),
+    "a tree's residual has no a": ("np.maximum(a * here - draw, 0)", "np.maximum(here - draw, 0)"),
+    "a tree's q keeps what failed": ("draw = np.where(np.arange(len(draw)) == x, 0, draw)", "pass"),
+    "a tree's a is not cut off": ("min(1.0, a * here[x] / draw[x])", "a * here[x] / draw[x]"),
+    "a tree's longest path wins": (
+        "return *passed[0], tests",
+        "return *max(passed, key=lambda each: len(each[0])), tests",
+    ),
+    "u <= a in a tree": ("uniforms[node - 1] < a", "uniforms[node - 1] <= a"),
 }
 
 
@@ -99,7 +119,7 @@ def test_the_command_writes_the_file_and_its_schema(
     for name in ("vectors.json", "vectors.schema.json"):
         assert (tmp_path / name).read_text("utf-8") == page(f"docs/{name}"), name
     assert to_json(VECTORS) == page("docs/vectors.json")
-    assert len(page("docs/vectors.json")) < 60_000
+    assert len(page("docs/vectors.json")) < 70_000
 
 
 def test_the_file_fits_its_schema() -> None:
@@ -150,7 +170,10 @@ def test_what_is_expected_is_lossless(case: Case) -> None:
     np.testing.assert_allclose(sum(case.accepted_distribution), 1, atol=len(case.p) * ROUNDED)
     with exactly():
         p, q = torch.tensor(case.p), torch.tensor(case.q)
-        sequences = outcome_distributions(case.rule, p, q)[1]
+        if case.parents:
+            sequences = Trees(p, q, case.parents.count(0)).outcome_distributions()[1]
+        else:
+            sequences = outcome_distributions(case.rule, p, q)[1]
         product = functools.reduce(lambda joint, row: joint[..., None] * row, p)
     torch.testing.assert_close(sequences, product, **near)
 
@@ -184,8 +207,12 @@ def test_the_reader_passes_every_case() -> None:
 @each
 def test_in_float32_as_many_drafts_are_accepted(case: Case) -> None:
     p, q, uniforms = (np.array(rows, np.float32) for rows in (case.p, case.q, case.uniforms))
-    accepted, following, _ = reader().verify(case.rule, p, q, case.drafts, uniforms)
-    assert accepted == case.accepted
+    if case.parents:
+        path, following, _ = reader().traverse(p, q, case.parents, case.drafts, uniforms)
+        assert path == case.path
+    else:
+        accepted, following, _ = reader().verify(case.rule, p, q, case.drafts, uniforms)
+        assert accepted == case.accepted
     np.testing.assert_allclose(following, case.next, rtol=0, atol=1e-5)
     # No other u is near its threshold, so that a processor's rounding decides nothing.
     exact = case.name.startswith(("only rounding", "u at the threshold"))
@@ -233,5 +260,8 @@ def test_the_page_has_every_field_and_the_reader() -> None:
     assert [row[0].strip("`") for row in table(text, "key")] == list(Vectors.model_fields)
     (block,) = re.findall(r"```python\n(.+?)```", text, re.DOTALL)
     assert f"\n{block}\n\ndef" in READER
-    cases = [case for case in CASES if 0 in case.uniforms]
-    assert len(cases) == 4
+    at_most = (
+        reader("np.array(uniforms) < tests", "np.array(uniforms) <= tests"),
+        reader("uniforms[node - 1] < a", "uniforms[node - 1] <= a"),
+    )
+    assert [len(list(failing(each))) for each in at_most] == [5, 2]  # the page says how many
