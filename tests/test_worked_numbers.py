@@ -28,7 +28,7 @@ from tests.engine.decoders.driving import acceptances, alpha, point_mass, replac
 from tests.engine.decoders.test_runs import first_of_two
 from tests.engine.decoders.test_scd import gumbel_overlap
 from tests.pages import page, sections, table
-from tools.judge.enumeration import distance, enumerated, exactly
+from tools.judge.enumeration import enumerated, exactly, joint_variation
 from tools.judge.one_pass import accepted_drafts, committed_distribution, verify_chain
 from tools.judge.toys import InfillToy, Toy, infilling
 
@@ -307,7 +307,7 @@ def auto_correct() -> dict[str, Tensor]:
         small = Toy((1, 3), 2)
         expected = small.joint_distribution(small.plan)
         joints = [enumerated(decoder(r, small)).joint for r in (1, 2, 3)]
-        distances = torch.tensor([distance(joint, expected) for joint in joints])
+        distances = torch.tensor([joint_variation(joint, expected) for joint in joints])
     return {
         "passes for 20 × 20 tokens, r = 1, 2, 3, 20": torch.tensor(passes),
         "three tokens of two codes, r = 1, 2, 3: TV of the picture's distribution": distances,
