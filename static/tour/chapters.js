@@ -70,11 +70,14 @@ export function tourOf(race, races = null) {
 }
 
 /** @param {Entry} entry @param {number} i @param {Race} race @returns {Chapter} */
-function chapterOf({ title, say, reference, decoders, beside, fourLanes = false }, i, race) {
+function chapterOf(entry, i, race) {
+  const { title, say, reference, decoders, beside, also = [], fourLanes = false } = entry;
   /** @param {string} name */
   const raced = (name) => racedIndex(race, name);
   const index = decoders.map(raced).find((found) => found >= 0) ?? 0;
-  const shown = new Set([index, ...beside.map(raced)]);
+  const others = also.filter(({ decoder }) => raced(decoder) >= 0);
+  const names = [...beside, ...others.map(({ decoder }) => decoder)];
+  const shown = new Set([index, ...names.map(raced)]);
   const hidden = new Set(race.lanes.map((_, lane) => lane).filter((lane) => !shown.has(lane)));
   const scene = SCENES[i](race.lanes[index], race);
   const {
@@ -98,7 +101,7 @@ function chapterOf({ title, say, reference, decoders, beside, fourLanes = false 
   return {
     number: i + 1,
     title,
-    lines,
+    lines: [...lines, ...others.map(({ words }) => words)],
     say,
     reference,
     fourLanes,

@@ -9,8 +9,13 @@ import { ROLLING, ROWS } from "./rows_chapter.js";
 export const CHAPTERS = [...outline, ROWS, ROLLING, FILLING, SELF_TEST];
 
 /**
- * Return the number of the chapter that is about a decoder; 0 where there is none.
+ * Return the number of the chapter that is about a decoder, or else of the one that mentions it; 0
+ * where there is none.
  * @param {string} decoder
  */
 export const chapterAbout = (decoder) =>
-  1 + CHAPTERS.findIndex(({ decoders }) => decoders[0] === decoder);
+  1 +
+  CHAPTERS.findIndex(
+    ({ decoders, also }) =>
+      decoders[0] === decoder || also?.some((each) => each.decoder === decoder),
+  );

@@ -23,6 +23,14 @@ export const ROLLING = {
     "Liao et al., PJD, CVPR 2026 (arXiv 2606.05703); docs/decoders.md says why each row keeps its distribution.",
   decoders: ["rows"],
   beside: ["ar", "zipar"],
+  also: [
+    {
+      decoder: "auto-correct",
+      words:
+        "Auto-correct guesses in one row at a time, for a fixed number of passes. Each token is corrected by itself, and none is taken back. " +
+        "A row sees all rows above it, but its last tokens were drawn before the ones to their left were final.",
+    },
+  ],
 };
 
 /** Return how many tokens a row stays behind the row above. @param {Lane} lane */

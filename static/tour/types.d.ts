@@ -31,6 +31,7 @@ interface Entry {
   reference: string;
   decoders: string[];
   beside: string[]; // decoders that are shown too
+  also?: { decoder: string; words: string }[]; // what is said of further decoders that raced
   fourLanes?: boolean;
 }
 /** How a step's test ended: drafts tested after a rejection, and how many of them it kept. */

@@ -9,7 +9,7 @@ import { CHAPTERS, chapterAbout } from "../../../static/tour/outline.js";
 import { DID } from "../../../static/trace/explain.js";
 import { readRace } from "../../../static/trace/step_table.js";
 import { Wire, fieldsOf, filledIn, plain, snapshot } from "../wire.js";
-import { ar, tour, verified } from "./races.js";
+import { ar, scd, tour, verified } from "./races.js";
 
 const { ACCEPTED, FRESH, REFINED } = DID;
 
@@ -114,5 +114,21 @@ test("a decoder has the chapter that is named for its rule", () => {
   assert.equal(about("scd"), "Redraw with the same noise");
   assert.equal(about("lantern"), "Accept a neighbour");
   assert.equal(about("rows"), "Guess in every row");
+  assert.equal(about("sjd-plus-plus"), "Redraw with the same noise");
+  assert.equal(about("sjd-relaxed"), "Accept a group");
+  assert.equal(about("auto-correct"), "Guess in every row");
   assert.equal(chapterAbout("an author's own"), 0);
+});
+
+test("a chapter says something of a further decoder that raced, and shows its lane", () => {
+  const threshold = scd();
+  const title = "Redraw with the same noise";
+  const without = tour(ar(), threshold).chapters.find((chapter) => chapter.title === title);
+  const other = new Wire("sjd-plus-plus", "finished").step(1, 6, 6);
+  for (let i = 0; i < 6; i++) other.cell(i, ACCEPTED, { draft: i });
+  const beside = tour(ar(), threshold, other).chapters.find((chapter) => chapter.title === title);
+  assert.deepEqual(beside.lines.slice(0, -1), without.lines);
+  assert.match(beside.lines.at(-1), /^SJD\+\+ keeps a draft/);
+  assert.deepEqual([...without.view.hidden], [0]);
+  assert.deepEqual([...beside.view.hidden], [0]);
 });
