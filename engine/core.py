@@ -48,6 +48,7 @@ class Plan:
     stride: int  # positions in one row of the grid; all positions, if the order has no rows
     known: tuple[tuple[int, int], ...] = ()  # (slot, id) of each token that is known at the start
     infilling: Infilling | None = None
+    before: int = 0  # positions before the first one, for the noise and for guided tokens
     ahead: bool = False  # whether a row may ask for any position, not only for the next one
     fronts: bool = False
 

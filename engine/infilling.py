@@ -18,6 +18,7 @@ from engine.settings import SettingError
 
 MASKED = -1
 ORDERS = ("spread", "raster")
+FORK = "fork"
 
 
 class Fills(Enum):
@@ -33,7 +34,9 @@ class Infilling:
     """A partly known picture.
 
     `known` has the code of each cell in raster order; MASKED for a cell that is to be filled in.
-    `order` is `raster`, row by row, or `spread`, where successive cells lie far apart. Raises
+    `order` is `raster`, row by row, or `spread`, where successive cells lie far apart, or `fork`.
+    In a fork the known cells are the beginning of a picture, in the model's own order. The model
+    that draws whole pictures goes on from it, with the noise that a whole picture has there. Raises
     SettingError for another order, for a known cell without a code, or where no cell is masked.
     """
 
@@ -41,8 +44,9 @@ class Infilling:
     order: str = "spread"
 
     def __post_init__(self) -> None:
-        if self.order not in ORDERS:
-            raise SettingError(f"order is one of {', '.join(ORDERS)}, not {self.order!r:.40}")
+        if self.order not in (*ORDERS, FORK):
+            orders = ", ".join((*ORDERS, FORK))
+            raise SettingError(f"order is one of {orders}, not {self.order!r:.40}")
         whole = all(type(code) is int and code >= MASKED for code in self.known)
         if not isinstance(self.known, tuple) or not whole:
             raise SettingError(f"Known cells hold codes, whole numbers; masked ones {MASKED}.")
@@ -61,10 +65,15 @@ class Infilling:
         return self.known.count(MASKED)
 
     @property
+    def forks(self) -> bool:
+        """True if a whole picture is drawn on from its beginning."""
+        return self.order == FORK
+
+    @property
     def below(self) -> bool:
-        """True if `order` is raster and the masked cells are one cell and every cell after it."""
+        """True for a fork, or if the masked cells, in raster order, are a cell and all after it."""
         behind = len(self.known) - self.known.index(MASKED)
-        return self.order == "raster" and self.masked == behind
+        return self.forks or (self.order == "raster" and self.masked == behind)
 
     def cells(self, grid: tuple[int, int]) -> tuple[int, ...]:
         """Return the masked cells in the order in which they are filled in."""

@@ -24,10 +24,18 @@ def whole(grid: tuple[int, int], forced: Sequence[int]) -> Plan:
 def below(plan: Plan, infilling: Infilling) -> Plan:
     """Return the part of a whole plan from the first masked cell on; the part before is known.
 
-    Positions count from 0 again, and so do the keys of the noise. So the seed
-    of the known part does not draw the same rest again.
+    Positions count from 0 again, and so do the keys of the noise, unless the infilling is a fork.
+    So the seed of the known part does not draw the same rest again. Raises SettingError if the
+    known cells are not the first of the plan.
     """
-    k = plan.cells.index(infilling.known.index(MASKED))
+    drawn = [infilling.known[cell] for cell in plan.cells if cell >= 0]
+    if MASKED in drawn[: len(drawn) - infilling.masked]:
+        raise SettingError(
+            "What is known is not the beginning of a picture: this model draws in another order."
+        )
+    k = next(
+        i for i, cell in enumerate(plan.cells) if cell >= 0 and infilling.known[cell] == MASKED
+    )
     ids = [
         infilling.known[cell] if cell >= 0 else token
         for cell, token in zip(plan.cells[:k], plan.forced, strict=False)
@@ -39,6 +47,7 @@ def below(plan: Plan, infilling: Infilling) -> Plan:
         forced=plan.forced[k:],
         known=tuple(zip(plan.slots, ids, strict=False)),
         infilling=infilling,
+        before=k if infilling.forks else 0,
     )
 
 

@@ -65,6 +65,8 @@ LANES = (
     "sjd-relaxed:relax=anneal;k=5.0",
     *(f"sjd-relaxed:relax=entropy;nats={nats}" for nats in (2.0, 4.0, 9.0)),
     *(f"sjd-plus-plus:tau={tau}" for tau in (1.0, 0.5, 0.25)),
+    "sjd-relaxed:relax=runs",
+    *(f"auto-correct:rounds={rounds}" for rounds in (6, 4, 3, 2)),
     *(f"zipar:s={lag}" for lag in (8, 4, 2, 1)),
     *(f"parallel:T={rounds}" for rounds in (32, 16, 8, 4)),
     *(f"rows:c={context};draws={draws}" for draws in ("coupled", "fresh") for context in (8, 4, 2)),

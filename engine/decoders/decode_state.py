@@ -122,9 +122,10 @@ class DecodeState:
         return self._noise[key]
 
     def _draw(self, purpose: Purpose, rows: int, count: int) -> Tensor:
+        position = self.plan.before + self.frontier
         if purpose is Purpose.NOISE:
-            return self.noise.gumbel(self.frontier, rows, count)
-        return self.noise.uniform(purpose, self.frontier, rows, self.step, count)
+            return self.noise.gumbel(position, rows, count)
+        return self.noise.uniform(purpose, position, rows, self.step, count)
 
     def fixed(self, name: str, values: Tensor) -> Tensor:
         """Return the values; with static shapes, a copy whose address is the same in every step."""

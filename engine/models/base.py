@@ -201,6 +201,6 @@ def planned(model: ImageModel, infilling: Infilling | None) -> tuple[ImageModel,
         return model, model.plan
     infilling.check(model.grid, model.vocab_size)
     infilling.check_model(model.fills_in, model.name)
-    if model.fills_in is Fills.BELOW:
+    if model.fills_in is Fills.BELOW or infilling.forks:
         return model, below(model.plan, infilling)
     return model.filler or model, anywhere(model.grid, infilling)

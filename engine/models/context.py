@@ -170,7 +170,7 @@ class BodyContext:
         mixed = guide(logits, self.guidance if guidance is None else guidance)
         if self.batch == 1 or not self.guided_tokens:
             return mixed
-        guided = (positions < self.guided_tokens)[:, None]
+        guided = (positions + self.plan.before < self.guided_tokens)[:, None]
         return torch.where(guided, mixed, logits[0].to(mixed.dtype))
 
     def _advance(self, frontier: int) -> None:
@@ -179,7 +179,7 @@ class BodyContext:
         The row's part of the caches stays allocated until `close`, because freeing it would copy
         the rest.
         """
-        if self.batch == 1 or not 0 < self.guided_tokens <= frontier:
+        if self.batch == 1 or not 0 < self.guided_tokens <= frontier + self.plan.before:
             return
         self.batch, self.start, self.padding = 1, self.start[:1], self.padding[:1]
         self.prompt = Prompt(self.prompt.embeddings[:1], self.prompt.start[:1])

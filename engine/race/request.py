@@ -90,6 +90,11 @@ class RaceRequest:
                 raise SettingError(f"{decoder.title} fills in pictures: it draws no whole ones.")
             if decoder.whole_only and self.infilling is not None:
                 raise SettingError(f"{decoder.title} draws whole pictures: it fills in no part.")
+            if decoder.infills and self.infilling is not None and self.infilling.forks:
+                raise SettingError(
+                    f"{decoder.title} asks for tokens out of order: a fork is drawn on token by"
+                    " token."
+                )
 
 
 def group_title(group: str) -> str:

@@ -27,6 +27,7 @@ function howLanesRun({ apart, state }) {
 /** Say how many tokens of a picture are filled in, and in which order. @param {Race} race */
 function fillingInWords({ snapshot: { infilling }, lanes: [lane] }) {
   if (!infilling) return "";
+  if (infilling.order === "fork") return `, ${lane.total} drawn on`;
   return `, ${lane.total} filled in${infilling.order === "raster" ? " row by row" : ""}`;
 }
 

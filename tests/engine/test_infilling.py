@@ -38,7 +38,7 @@ def test_the_mask_of_a_box_ends_where_the_grid_does() -> None:
     [
         ((0, 1), "raster", "every cell is known"),
         ((), "raster", "every cell is known"),
-        ((MASKED,), "middle first", "order is one of spread, raster"),
+        ((MASKED,), "middle first", "order is one of spread, raster, fork"),
         ((MASKED, -2), "raster", "whole numbers"),
         ((MASKED, 0.5), "raster", "whole numbers"),
         ((MASKED, True), "raster", "whole numbers"),

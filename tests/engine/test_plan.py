@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.core import Plan
-from engine.infilling import MASKED, ORDERS, Infilling
+from engine.infilling import FORK, MASKED, ORDERS, Infilling
 from engine.plan import anywhere, below, rolling, whole
 from engine.settings import SettingError
 
@@ -48,6 +50,10 @@ def test_a_whole_picture_the_rest_of_one_and_its_rows_at_once(
     for slot, token in rest.known:
         cell = everything.cells[slot]
         assert token == (MARK if cell < 0 else cell)
+    assert rest.before == 0
+    fork = below(everything, Infilling(known, FORK))
+    assert fork.before == rest.root + 1 == everything.length - rest.length
+    assert replace(fork, before=0, infilling=rest.infilling) == rest
     agree(rolling(everything), grid, marked)
     assert rolling(everything).fronts
 
@@ -67,6 +73,13 @@ def test_any_cells_in_their_order_behind_the_known_ones(
     assert plan.slots == infilling.cells(grid)
     assert plan.known == tuple((cell, cell) for cell, masked in enumerate(mask) if not masked)
     assert plan.root == max((cell for cell, masked in enumerate(mask) if not masked), default=-1)
+
+
+def test_a_fork_begins_as_the_model_draws() -> None:
+    columns = Plan((0, 2, 1, 3), (0, 1, 2, 3), (-1,) * 4, 4)
+    assert below(columns, Infilling((5, MASKED, 6, MASKED), FORK)).cells == (1, 3)
+    with pytest.raises(SettingError, match="not the beginning of a picture"):
+        below(columns, Infilling((5, 6, MASKED, MASKED), FORK))
 
 
 def test_what_is_filled_in_has_no_rows_to_draw_at_once() -> None:

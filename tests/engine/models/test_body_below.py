@@ -9,7 +9,7 @@ import torch
 
 from engine.decoders import DECODERS
 from engine.graphs import Captures
-from engine.infilling import Infilling
+from engine.infilling import FORK, Infilling
 from engine.models import body
 from engine.models.base import ImageModel, planned
 from engine.race import Lane
@@ -89,6 +89,26 @@ def test_its_noise_is_keyed_by_its_own_positions(tiny: Tiny) -> None:
     rest = drawn(tiny.model, prompt, SAMPLED, infilling=top)
     assert rest != whole[-len(rest) :]
     assert drawn(tiny.model, prompt, SAMPLED, "fpi", top) == rest
+
+
+@torch.inference_mode()
+def test_a_fork_with_the_token_that_was_drawn_leads_to_the_same_picture(
+    tiny: Tiny, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its noise is the whole picture's, also in steps that are captured; and its guidance ends where
+    the whole picture's does."""
+    prompt, width = tiny.prompts[0], tiny.card.grid[1]
+    sampling = Sampling(guidance=2.0, top_k=8, guided_tokens=width + 2)
+    whole = drawn(tiny.model, prompt, sampling)
+    forks = {first: below(tiny, whole, first, FORK) for first in (1, width, width + 1)}
+    for first, fork in forks.items():
+        rest = whole[tiny.model.plan.cells.index(first) :]
+        for name in ("ar", "fpi"):
+            assert drawn(tiny.model, prompt, sampling, name, fork) == rest
+    monkeypatch.setattr(body, "BUCKET", 16)
+    monkeypatch.setattr(tiny.model, "static", True)
+    monkeypatch.setattr(tiny.model, "captures", Captures(lambda: capture))
+    assert drawn(tiny.model, prompt, sampling, "ar", fork) == rest
 
 
 def test_a_race_draws_a_picture_on_and_its_trace_is_read_back(tiny: Tiny) -> None:

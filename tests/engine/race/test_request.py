@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.decoders import DECODERS
+from engine.infilling import FORK, MASKED, Infilling
 from engine.race import Lane, RaceRequest
 from engine.race.request import (
     GROUPS,
@@ -153,3 +154,10 @@ def test_rejected_settings_are_named_with_their_group() -> None:
         build_settings("sampling", {"top_k": -1})
     with pytest.raises(SettingError, match="GSD: G is a whole number from 1 to 100"):
         build_settings("gsd", {"G": 10**400})
+
+
+@pytest.mark.parametrize(("lane", "words"), [("assd", "out of order"), ("zipar", "whole pictures")])
+def test_a_lane_that_cannot_draw_a_picture_on_says_so(lane: str, words: str) -> None:
+    lanes, fork = (parse_lane(lane),), Infilling((1, MASKED), FORK)
+    with pytest.raises(SettingError, match=words):
+        RaceRequest("a prompt", 0, lanes, Sampling(), "embedded", fork)
