@@ -95,8 +95,8 @@ def test_its_noise_is_keyed_by_its_own_positions(tiny: Tiny) -> None:
 def test_a_fork_with_the_token_that_was_drawn_leads_to_the_same_picture(
     tiny: Tiny, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its noise is the whole picture's, also in steps that are captured; and its guidance ends where
-    the whole picture's does."""
+    """Its noise is the whole picture's, also in captured steps, and guidance ends where the whole
+    picture's does."""
     prompt, width = tiny.prompts[0], tiny.card.grid[1]
     sampling = Sampling(guidance=2.0, top_k=8, guided_tokens=width + 2)
     whole = drawn(tiny.model, prompt, sampling)
