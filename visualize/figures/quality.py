@@ -61,10 +61,9 @@ SWEEPS = (
     Sweep("entropy, nats", "sjd-relaxed", "nats", (("relax", "entropy"),), "dashdot", "y-up-open"),
     Sweep("SJD++ τ", "sjd-plus-plus", "tau"),
     Sweep("ZipAR s", "zipar", "s"),
-    Sweep("Parallel rows c", "rows", "c", (("draws", "coupled"),), label="middle right"),
-    Sweep(
-        "Parallel rows c, fresh", "rows", "c", (("draws", "fresh"),), "dot", label="bottom right"
-    ),
+    Sweep("rows c", "rows", "c", (("draws", "coupled"),), label="middle right"),
+    Sweep("rows c, fresh", "rows", "c", (("draws", "fresh"),), "dot", label="bottom right"),
+    Sweep("Auto-correct r", "auto-correct", "rounds"),
     Sweep("Parallel T", "parallel", "T"),
 )
 
