@@ -36,7 +36,7 @@ class Infilling:
     `known` has the code of each cell in raster order; MASKED for a cell that is to be filled in.
     `order` is `raster`, row by row, or `spread`, where successive cells lie far apart, or `fork`.
     In a fork the known cells are the beginning of a picture, in the model's own order. The model
-    that draws whole pictures goes on from it, with the noise that a whole picture has there. Raises
+    that draws whole pictures draws the rest, with the noise of a whole picture. Raises
     SettingError for another order, for a known cell without a code, or where no cell is masked.
     """
 
@@ -66,12 +66,12 @@ class Infilling:
 
     @property
     def forks(self) -> bool:
-        """True if a whole picture is drawn on from its beginning."""
+        """True if the known cells are a picture's beginning, and the model draws the rest."""
         return self.order == FORK
 
     @property
     def below(self) -> bool:
-        """True for a fork, or if the masked cells, in raster order, are a cell and all after it."""
+        """True for a fork, and in raster order if the masked cells are one and all after it."""
         behind = len(self.known) - self.known.index(MASKED)
         return self.forks or (self.order == "raster" and self.masked == behind)
 

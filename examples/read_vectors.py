@@ -2,7 +2,8 @@
 
     python examples/read_vectors.py docs/vectors.json
 
-It needs NumPy alone. Replace `verify` by your engine's rule. docs/vectors.md describes the fields.
+It needs NumPy alone. Replace `verify`, or for trees `traverse`, by your engine's rule.
+docs/vectors.md describes the fields.
 """
 
 import functools

@@ -24,20 +24,21 @@ class AutoCorrectSettings(Settings):
 
     rounds: int = knob(
         3,
-        "Passes over each row of the picture; with as many as it has tokens the distribution stays"
-        " the model's.",
+        "Passes over each row of the picture; with as many as a row has tokens the distribution"
+        " stays the model's.",
         low=1,
         high=MAX_SIDE,
     )
 
 
 class AutoCorrect(Priced):
-    """Corrects a row of the picture in r passes, every token by itself.
+    """Corrects a row of the picture in r = `rounds` passes, every token by itself.
 
     A row's first drafts are the tokens above them, each with a one-hot q. A pass tests every draft
     x of the row, whatever becomes of the others: x stays with probability min(1, p(x) / q(x)), or
     else becomes a sample of R(p, q). Either way it is now a sample of p, which becomes its q. No
-    draft is given up because an earlier one was rejected, so h rows take h r passes.
+    draft is thrown away because an earlier one was rejected, so h rows take h r passes. A row of
+    more than 48 tokens is corrected in parts, one after another.
 
     A token's p is conditioned on the drafts before it as they were before the pass. In the t-th
     pass over a row these are final for the row's first t tokens, so each pass commits one token.
@@ -49,7 +50,9 @@ class AutoCorrect(Priced):
     """
 
     name, title = "auto-correct", "Auto-correct"
-    idea = "A few passes over each row: every token is corrected by itself, and none is taken back."
+    idea = (
+        "A few passes over each row: every token is corrected by itself, and none is thrown away."
+    )
     paper = "SSD, 2026 (arXiv 2606.20543), without its trained heads"
     default, whole_only = False, True
     Settings = AutoCorrectSettings
@@ -70,7 +73,7 @@ class AutoCorrect(Priced):
         rows, kept = len(p), self._kept(state)
         passes = 1 if kept else state.frontier - self._begin(state.frontier) + 1
         is_last = passes == self.settings.rounds and state.frontier + rows == self.plan.length
-        count = rows if is_last else kept + 1  # nothing reads the last row
+        count = rows if is_last else kept + 1  # no later pass would commit the rest
         offsets = state.offsets(rows)
         is_kept, is_committed = offsets < kept, offsets < count
         accept, replace, _ = state.verify_numbers(rows)
@@ -99,11 +102,11 @@ class AutoCorrect(Priced):
         return self._end(n) - n if n - begin == self.settings.rounds else 0
 
     def _begin(self, position: int) -> int:
-        """Return the first position of the part of a row that is corrected at once."""
+        """Return the first position of the part of a row that holds the position."""
         column = position % self.plan.stride
         return position - column % (MAX_ROWS // 2)  # a pass reads up to two parts
 
     def _end(self, position: int) -> int:
-        """Return the position after the part of a row that is corrected at once."""
+        """Return the position after the part of a row that holds the position."""
         row_end = (position // self.plan.stride + 1) * self.plan.stride
         return min(row_end, self._begin(position) + MAX_ROWS // 2)

@@ -18,8 +18,9 @@ from engine.trace import Status
 class TreeWindow(Window):
     """A window with a tree.
 
-    `candidates` [levels, K] has the candidates of the first positions; each level begins with the
-    spine's draft. `candidate_q` [levels, K, V] has the distribution of each candidate's draw.
+    `candidates` [n, K] has the candidates of the first positions: a row for each level, or for
+    traversal verification a row for each parent, level by level. A row below a spine node begins
+    with the spine's draft. `candidate_q` [n, K, V] has the distribution of each candidate's draw.
     """
 
     layout: Tree

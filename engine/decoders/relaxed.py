@@ -1,4 +1,4 @@
-"""SJD with plain relaxations, the baselines of GSD and LANTERN, or with Medusa's acceptance."""
+"""SJD with plain relaxations, the baselines of GSD and LANTERN, or others' acceptance tests."""
 
 from __future__ import annotations
 
@@ -81,7 +81,10 @@ class RelaxedSJD(JacobiWindowDecoder):
 
     name, title, default = "sjd-relaxed", "Relaxed SJD", False
     idea = "SJD with a plainer test, which lets the distribution change."
-    paper = "baselines of GSD (Table 1); Cool-SD, AAAI 2026; Medusa, ICML 2024"
+    paper = (
+        "baselines of GSD (Table 1); Cool-SD, AAAI 2026; Medusa, ICML 2024; entropy-aware"
+        " acceptance, NeurIPS 2025; SJD-SV, ICML 2026"
+    )
     badge = Badge.CHANGED_DISTRIBUTION
     Settings = RelaxedSettings
     settings: RelaxedSettings

@@ -86,6 +86,9 @@ class SJDPAC(WindowDecoder):
     whatever the other candidates would have led to. And candidates are drawn from the distribution
     that they are verified with. The paper draws a tree only after a rejection; here every step has
     a tree.
+
+    With `verification` = traversal the tree is tested from its leaves up (see `verify_traversal`).
+    Then each node has candidates of its own, and no draft is kept.
     """
 
     name, title = "sjd-pac", "SJD-PAC"

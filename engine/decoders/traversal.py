@@ -48,11 +48,12 @@ def traversal_window(drafts: Tensor, q: Tensor, layout: Tree, u: Tensor) -> Tree
 def verify_traversal(
     window: TreeWindow, p: Tensor, room: Tensor, accept: Tensor, u_end: Tensor
 ) -> Verification:
-    """Accept the path to the first node that passes, where each node follows those below it.
+    """Accept the path to the first node that passes.
 
-    The root has a = 1. Let a node have a, and the distributions p of the model and q of its
-    candidates. Candidate x gets a_x = min(1, a p(x) / q(x)). If x and all nodes below it fail, then
-    with S = sum_v max(a p(v) - q(v), 0)
+    A node is tested after all nodes below it, and its candidates are tested in turn. A node has a
+    number a, which is 1 for the root, the model's p and its candidates' q. Candidate x gets a_x =
+    min(1, a p(x) / q(x)). If x and all nodes below it fail, then with S = sum_v max(a p(v) - q(v),
+    0)
 
     * p becomes max(a p - q, 0) / S, and q loses x and is normalised again;
     * a becomes S / (S + 1 - a), and the next candidate is tested with these.
@@ -65,12 +66,14 @@ def verify_traversal(
     kept from pass to pass. Public implementations have S, or S / (1 - q(x)), as the new a, which is
     not exact either.
 
+    The acceptance probability recorded for a draft is its a once all nodes below it failed.
+
     Args:
         window: a window with candidates for each parent (`traversal_window`).
         p: the model's distributions [R, V].
         room: how many drafts come before the image's end, at most H (0-dim).
-        accept: number of each node's test, for the position of its token [H + 1, nodes of the last
-            level].
+        accept: the numbers of the tests; row d - 1 has those of the nodes at depth d [H + 1, nodes
+            of the last level].
         u_end: the number that samples the last token, for each position [H + 1].
     """
     climb = climb_on(window.layout, p.device)
@@ -92,10 +95,11 @@ def verify_traversal(
 def node_tests(
     window: TreeWindow, p: Tensor, room: Tensor
 ) -> tuple[Tensor, Tensor, list[Rejections]]:
-    """Return what each node has once all nodes below it failed: its a [R] and its p [R, V].
+    """Return each node's a [R], and what is left of its p [R, V], once all nodes below it failed.
 
-    The p are not normalised. Also returns the rejections at each level with several candidates. The
-    arguments are those of `verify_traversal`.
+    The node then passes with probability a. The p need not be normalised. Also returns the
+    rejections below the nodes of each depth that branches. The arguments are those of
+    `verify_traversal`.
     """
     climb, levels = climb_on(window.layout, p.device), window.layout.branching
     h, left = p.new_ones(len(p), dtype=torch.float64), p.clone()
@@ -122,7 +126,7 @@ class Rejections(NamedTuple):
 
     Attributes:
         exists: whether there is such a candidate [n, K].
-        p: a p(x) of each candidate x when its turn comes [n, K].
+        p: p(x) of each candidate x when its turn comes, times its parent's a [n, K].
         q: q(x) of each candidate when its turn comes [n, K].
         a: a of each candidate [n, K].
         parent: a of each node in the end [n].
@@ -140,10 +144,11 @@ class Rejections(NamedTuple):
 def reject_all(
     a: Tensor, p: Tensor, candidates: Tensor, candidate_q: Tensor, there: Tensor
 ) -> Rejections:
-    """Reject the candidates [n, K] of nodes with a [n] and p [n, V] in turn.
+    """Return what is left of n nodes once their candidates [n, K] failed, one after another.
 
-    `candidate_q` [n, K, V] has the q that each candidate was drawn from. `there` (0-dim) tells
-    whether the image still has a position for the candidates.
+    The nodes begin with `a` [n] and `p` [n, V]. A candidate that does not exist has a = 0 and
+    changes nothing. `candidate_q` [n, K, V] has the q that each candidate was drawn from. `there`
+    (0-dim) tells whether the image still has a position for the candidates.
     """
     masses = gather(candidate_q, candidates)
     exists = (masses > 0) & there
@@ -169,7 +174,7 @@ def _tried(
     path: Tensor,
     end: Tensor,
 ) -> Diagnostics:
-    """Return the candidates below the nodes of the path that failed, or were accepted, in turn."""
+    """Return the candidates tested below each node of the path; an accepted one comes last."""
     tokens, masses, begun = list[Tensor](), list[Tensor](), 0
     for depth, test in enumerate(tests):
         nodes = climb.levels[depth]

@@ -1,7 +1,8 @@
 """Trees of drafts: the side nodes of a window and the parent of each row (SJD-PAC, Sec. 4.1).
 
-A tree has D levels, and the root is the first. Every node above the last level has the same K
-candidates as children: K = 4, D = 3 gives 21 nodes. The released code reads the paper's K
+A tree has D levels, and the root is the first. Every node above the last level has K children: K =
+4, D = 3 gives 21 nodes. From the root down all nodes of a level have the same candidates; for
+traversal verification each has its own. The released code reads the paper's K
 candidates for D positions in this way. In this reading the K = 4, D = 4 of the paper's Table 3
 would take 85 nodes and not fit a window of 64 rows.
 """
@@ -105,11 +106,12 @@ class Climb(NamedTuple):
     Attributes:
         levels: the nodes at each depth down to the last level with several candidates [K^depth];
             the children of node j are nodes K j .. K j + K - 1 of the next depth.
-        upward: all nodes, each behind those below it, and these from the first candidate on [rows].
+        upward: all nodes in the order of their tests: each after all nodes below it, and a node's
+            candidates from the first to the last [rows].
         depth: depth of each node [rows].
         number: number of each node among those of its depth [rows].
-        paths: the nodes from the root to each node and on down its first children; below a node
-            without children, the spine's nodes [rows, H + 1].
+        paths: the nodes from the root to each node, then first children; where there are none, the
+            spine's nodes of those depths [rows, H + 1].
     """
 
     levels: tuple[Tensor, ...]

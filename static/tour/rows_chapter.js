@@ -27,7 +27,7 @@ export const ROLLING = {
     {
       decoder: "auto-correct",
       words:
-        "Auto-correct guesses in one row at a time, for a fixed number of passes. Each token is corrected by itself, and none is taken back. " +
+        "Auto-correct guesses in one row at a time, for a fixed number of passes. Each token is corrected by itself, and none is thrown away because an earlier one was wrong. " +
         "A row sees all rows above it, but its last tokens were drawn before the ones to their left were final.",
     },
   ],

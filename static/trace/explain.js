@@ -118,12 +118,12 @@ export function whyToken(rule, life) {
   if (last.status === DID.FORCED)
     return "The model's layout fixes this token: no decoder samples it.";
   if (last.status === DID.FRESH) return whyFresh(rule, before, last);
-  if (!last.committed) return `Not committed yet: ${pastOf(life)}. ${whatNext(last)}`;
+  if (!last.committed) return `Not committed yet: ${pastOf(life)}. ${whatNext(rule, last)}`;
   const past = pastOf(before, last);
   if (rule === "parallel")
     return `${capital(past)}, from p given the earlier rounds. It was kept without a test: nothing checks whether it fits the other tokens of its round.`;
   if (rule === "auto-correct" && last.uniform === null)
-    return `${capital(past)}. It was kept without a test: its row had all its passes, and this one only reads it.`;
+    return `${capital(past)}. It was kept without a test: its row had had all its passes, and this pass only read it.`;
   if (last.candidates.length > 1) {
     return `${before.length ? `${capital(past)}. ` : ""}${whyCandidates(rule, last)}`;
   }
@@ -160,10 +160,11 @@ export function pastOf(before, last) {
   ].join(", ");
 }
 
-/** @param {LifeRow} last */
-function whatNext(last) {
+/** @param {string} rule @param {LifeRow} last */
+function whatNext(rule, last) {
   if (isDropped(last)) return "The next pass drafts this token anew.";
-  return `After pass ${last.pass} the guess is token ${last.token}; a later pass will test it.`;
+  const ends = rule === "auto-correct" ? ", or keep it once its row has had all its passes" : "";
+  return `After pass ${last.pass} the guess is token ${last.token}; a later pass will test it${ends}.`;
 }
 
 // Say why a draft was accepted or not: the two masses compared, and the number drawn; "" where the
@@ -195,7 +196,7 @@ function whyTogether(row, what) {
   const { uniform, acceptance, status } = row;
   if (uniform === null || acceptance === null) return "";
   const test = versus(uniform, acceptance);
-  const odds = `the ${what} up to this draft had probability ${chance(acceptance)} of being accepted`;
+  const odds = `the test of the ${what} up to this draft passes with probability ${chance(acceptance)}`;
   if (status !== DID.ACCEPTED)
     return `${odds}, and the number drawn was not below that, ${test}. No later draft of the ${what} saved it`;
   if (isSaved(row))
@@ -235,12 +236,12 @@ function whyCandidates(decoder, { pass, candidates, status, token }) {
   const all = n === 2 ? "both" : `all ${n}`;
   if (decoder === "traversal") {
     if (status !== DID.ACCEPTED)
-      return `At pass ${pass}, ${all} candidates failed, each with what follows it, the last one with ${test}. Token ${token} was drawn from the part of p that they left.`;
+      return `At pass ${pass}, ${all} candidates and what follows them failed; the last one's own test was ${test}. Token ${token} was drawn from the part of p that they left.`;
     const others =
       n === 2 ? "the draft and what follows it" : `${n - 1} candidates and what follows them`;
     const why = isSaved({ ...last, status })
       ? `This candidate failed its own test, ${test}, but a draft that follows it passed`
-      : `What follows this candidate failed, and the candidate passed its own test, ${test}`;
+      : `No draft after this candidate passed, but its own test did, ${test}`;
     return `At pass ${pass}, ${others} failed, and candidate ${n} was accepted. ${why}.`;
   }
   if (status !== DID.ACCEPTED) {
