@@ -292,7 +292,8 @@ def test_the_stored_measurement_has_every_point_as_often() -> None:
     decoders = [parse_lane(point.lane).decoder for point in quality.points]
     assert decoders[0] == "ar"
     assert {sweep.decoder for sweep in SWEEPS} < set(decoders)
-    untold = decoders.count("sjd-plus-plus")
+    untold = sum(point.pictures[0].shift is None for point in quality.points)
+    assert untold == decoders.count("sjd-plus-plus") + 1  # and SJD-SV
     shift, *others = quality_figures(quality, race())
     assert len(points(shift)) == len(quality.points) - untold > 0
     for panel in others:
