@@ -81,38 +81,42 @@ def draws(q, parents, drafts=()):
             yield rest, chance * row[x] / row.sum()
 
 
-def tree_distributions(p, q, parents):
-    """Return what `distributions` does, of a tree."""
-    counts, sequences = np.zeros(len(p)), np.zeros([p.shape[1]] * len(p))
-    for drafts, chance in draws(q, parents):
-        tests = np.array(traverse(p, q, parents, drafts, np.zeros(len(drafts)))[2])
-        for below in itertools.product([True, False], repeat=len(drafts)):
-            weight = chance * np.where(below, tests, 1 - tests).prod()
-            if weight > 0:
-                uniforms = np.where(below, tests / 2, (1 + tests) / 2)
-                path, following, _ = traverse(p, q, parents, drafts, uniforms)
-                tokens = [drafts[node - 1] for node in path]
-                rows = [*np.eye(p.shape[1])[tokens], following, *p[len(path) + 1 :]]
-                counts[len(path)] += weight
-                sequences += weight * functools.reduce(np.multiply.outer, rows)
-    return counts, sequences
-
-
-def distributions(rule, p, q):
-    """Return the exact probabilities, over drafts from q and all uniforms, that k drafts are
-    accepted [H + 1], and of every sequence of H + 1 tokens. After the committed tokens a sequence
-    continues with p."""
-    counts, sequences = np.zeros(len(p)), np.zeros([p.shape[1]] * len(p))
+def chains(rule, p, q):
+    """Yield the probability of each draw of a chain, and a function from uniforms [H] to its
+    accepted tokens, the distribution after them and its tests."""
     for drafts in itertools.product(*(np.flatnonzero(row) for row in q)):
-        chance = np.prod([q[i][x] for i, x in enumerate(drafts)])
-        tests = np.array(verify(rule, p, q, drafts, np.zeros(len(q)))[2])
-        for below in itertools.product([True, False], repeat=len(q)):
+
+        def run(uniforms, drafts=drafts):
+            accepted, following, tests = verify(rule, p, q, drafts, uniforms)
+            return list(drafts[:accepted]), following, tests
+
+        yield np.prod([q[i][x] for i, x in enumerate(drafts)]), run
+
+
+def trees(p, q, parents):
+    """Yield what `chains` does, of a tree."""
+    for drafts, chance in draws(q, parents):
+
+        def run(uniforms, drafts=drafts):
+            path, following, tests = traverse(p, q, parents, drafts, uniforms)
+            return [drafts[node - 1] for node in path], following, tests
+
+        yield chance, run
+
+
+def distributions(p, runs, count):
+    """Return the exact probabilities, over all draws of `count` drafts and all uniforms, that k
+    drafts are accepted [H + 1], and of every sequence of H + 1 tokens. After the committed tokens a
+    sequence continues with p."""
+    counts, sequences = np.zeros(len(p)), np.zeros([p.shape[1]] * len(p))
+    for chance, run in runs:
+        tests = np.array(run(np.zeros(count))[2])
+        for below in itertools.product([True, False], repeat=count):
             weight = chance * np.where(below, tests, 1 - tests).prod()
             if weight > 0:
-                uniforms = np.where(below, tests / 2, (1 + tests) / 2)
-                accepted, following, _ = verify(rule, p, q, drafts, uniforms)
-                rows = [*np.eye(p.shape[1])[list(drafts[:accepted])], following, *p[accepted + 1 :]]
-                counts[accepted] += weight
+                tokens, following, _ = run(np.where(below, tests / 2, (1 + tests) / 2))
+                rows = [*np.eye(p.shape[1])[tokens], following, *p[len(tokens) + 1 :]]
+                counts[len(tokens)] += weight
                 sequences += weight * functools.reduce(np.multiply.outer, rows)
     return counts, sequences
 
@@ -135,8 +139,8 @@ def failures(case, tolerance):
         accepted, following, tests = verify(rule, p, q, drafts, uniforms)
     found = {"accepted": accepted, "next": following, "acceptance": tests}
     if case["accepted_distribution"] is not None:
-        made = tree_distributions(p, q, parents) if parents else distributions(rule, p, q)
-        counts, sequences = made
+        runs = trees(p, q, parents) if parents else chains(rule, p, q)
+        counts, sequences = distributions(p, runs, len(drafts))
         found["accepted_distribution"] = counts
         found["first_token"] = sequences.sum(tuple(range(1, len(p))))
         if not near(sequences, functools.reduce(np.multiply.outer, p), tolerance):

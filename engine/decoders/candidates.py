@@ -164,7 +164,7 @@ def path_verification(
     rows = len(window.drafts)
     spine, i = p[:rows], torch.arange(rows, device=p.device)
     drafts = torch.where(i < end, tokens, window.drafts)
-    none = (i == rows - 1) | ((i == end) & ~rejected)  # the bonus, and behind the last draft
+    none = (i == rows - 1) | ((i == end) & ~rejected)  # the last position and a bonus token
     status = torch.where(i < end, int(Status.ACCEPTED), int(Status.REFINED))
     status = torch.where(i == end, int(Status.RESAMPLED), status)
     return Verification(

@@ -122,7 +122,7 @@ def node_tests(
 
 
 class Rejections(NamedTuple):
-    """What becomes of the nodes of a level while all their candidates fail, one after another.
+    """The nodes of a level, after all their candidates failed one after another.
 
     Attributes:
         exists: whether there is such a candidate [n, K].

@@ -338,7 +338,7 @@ class FullAcceptanceFromThePad(UniformBonus, SJDPAC):
 
 
 class TraversalByTheMassAlone(SJDPAC):
-    """What a node is worth once a candidate has failed is S, not S / (S + 1 - a)."""
+    """Once a candidate has failed, its node's a becomes S, not S / (S + 1 - a)."""
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
         with patch.object(traversal, "passing", lambda a, mass: torch.where(a < 1, mass, 1.0)):

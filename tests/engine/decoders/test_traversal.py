@@ -13,6 +13,7 @@ from engine.decoders.traversal import verify_traversal
 from engine.settings import SettingError
 from engine.trace import Status
 from tests.variants import further
+from tools.judge.enumeration import CLOSE, exactly
 from tools.judge.one_pass import verify_chain
 from tools.judge.toys import Toy
 
@@ -54,6 +55,7 @@ def walked(
     return path, here, left, numbers
 
 
+@exactly()
 @pytest.mark.parametrize(("K", "D", "window"), [(2, 2, 6), *further((3, 2, 9)), (2, 3, 11)])
 def test_the_first_node_that_passes_is_accepted(K: int, D: int, window: int) -> None:
     settings = PACSettings(window=window, K=K, D=D, AC=False, verification="traversal")
@@ -88,7 +90,7 @@ def test_the_first_node_that_passes_is_accepted(K: int, D: int, window: int) -> 
             assert (tokens[depth][len(tried) :] == -1).all()
             for row, (_, _, h, u) in zip(tried, tests[depth].tolist(), strict=False):
                 if row in left:
-                    assert h == pytest.approx(left[row], abs=1e-5)
+                    assert h == pytest.approx(left[row], abs=CLOSE)
                     assert u == pytest.approx(numbers[row])
         ways.add(min(count, 3))
     assert ways == {1, 2, 3}
