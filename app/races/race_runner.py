@@ -24,7 +24,6 @@ from app.workers.device_thread import device_thread
 from app.workers.gpu_errors import BUG, DEVICE_LOST, MESSAGES, zerogpu_message
 from app.workers.race_stream import RaceStream, Recording, WorkerFailure, race_seconds
 from engine.failures import Failure
-from engine.models.base import ImageModel
 from engine.models.supply.card import ModelError
 from engine.models.supply.device import classify
 from engine.race import Race
@@ -55,13 +54,9 @@ class RaceRunner:
         error = None
         try:
             live.begin()
-            if self._wait_in_queue(live) and (model := self._wait_for_model(live)) is not None:
-                if live.ticket.device in (Device.ZEROGPU, Device.CLUSTER):
-                    self._run_elsewhere(live)
-                else:
-                    device_thread(model.device).submit(self._run_here, model, live).result()
-        except gr.Error as failure:
-            error = failure
+            self._race(live)
+        except gr.Error as failure:  # without its traceback, which refers to the model
+            error = gr.Error(failure.message, print_exception=False)
         except SettingError as failure:  # its lanes do not fit on the device
             error = gr.Error(str(failure), print_exception=False)
         except Exception:
@@ -69,6 +64,19 @@ class RaceRunner:
             error = gr.Error(BUG, print_exception=False)
         finally:
             self._end(live, error)
+
+    def _race(self, live: LiveRace) -> None:
+        """Wait for the device and the model, then run the race. Raises gr.Error and SettingError.
+
+        Once this has returned, no thread refers to the model: the next race may need its memory.
+        """
+        if not self._wait_in_queue(live) or (model := self._wait_for_model(live)) is None:
+            return
+        if live.ticket.device in (Device.ZEROGPU, Device.CLUSTER):
+            self._run_elsewhere(live)
+        else:
+            # A thread keeps its arguments a little longer than it runs: the model is none of them.
+            device_thread(model.device).submit(self._run_here, live).result()
 
     def _end(self, live: LiveRace, error: gr.Error | None) -> None:
         race = None
@@ -128,7 +136,8 @@ class RaceRunner:
                 "The model could not be loaded. Recorded races still play.", print_exception=False
             ) from error
 
-    def _run_here(self, model: ImageModel, live: LiveRace) -> None:
+    def _run_here(self, live: LiveRace) -> None:
+        model = self._load(live.request.model, 0)
         race, failures = Race(model, live.request), set[Failure | None]()
         note = hint(live.request.prompt, self._pool.card(live.request.model).prompts)
         stream = None

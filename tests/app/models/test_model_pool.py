@@ -22,7 +22,7 @@ from app.page import model_choice
 from app.page.form import Fields
 from app.page.links import Links
 from app.page.model_choice import choices, describe
-from app.races import live_race
+from app.races import live_race, race_runner
 from app.races.races import Races
 from app.settings import AppSettings
 from app.workers.gpu_errors import DEVICE_LOST, OUT_OF_MEMORY
@@ -114,6 +114,39 @@ def test_a_model_stays_warm_until_another_is_needed_and_is_freed_first() -> None
         assert list(begun(races, name, lanes=("ar", "sjd", "lantern")))[-1].state == "finished"
     assert loads == [JANUS, LLAMAGEN, JANUS]
     assert alive == [[], [], []], "at no load is another public model in memory"
+
+
+def test_the_threads_of_a_race_that_is_over_hold_no_model(monkeypatch) -> None:
+    """Neither the race's nor the device's does, where both go on until the next model is loaded."""
+    loading, alive, models = threading.Event(), [], []
+    end, thread = live_race.LiveRace.end, race_runner.device_thread
+
+    def load(name, report):
+        gc.collect()
+        alive.append([each().name for each in models if each() is not None])
+        if models:
+            loading.set()
+        model = named(name)
+        models.append(weakref.ref(model))
+        return model
+
+    def ends(live, error):
+        end(live, error)
+        assert loading.wait(300)
+
+    def submit(run, *args):
+        may_run = threading.Event()
+        future = thread(torch.device("cpu")).submit(lambda: may_run.wait(300) and run(*args))
+        future.add_done_callback(lambda _: loading.wait(300))
+        may_run.set()
+        return future
+
+    monkeypatch.setattr(live_race.LiveRace, "end", ends)
+    monkeypatch.setattr(race_runner, "device_thread", lambda _: SimpleNamespace(submit=submit))
+    races = over(load)
+    for name in (JANUS, LLAMAGEN):
+        assert list(begun(races, name))[-1].state == "finished"
+    assert alive == [[], []]
 
 
 def test_a_model_that_cannot_be_loaded_is_reported_and_the_embedded_one_races_on() -> None:
