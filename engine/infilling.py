@@ -11,6 +11,7 @@ import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 import numpy as np
 
@@ -30,18 +31,70 @@ class Fills(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Parent:
+    """The race and the token from which a fork was taken.
+
+    Attributes:
+        race: the id by which the page kept the race.
+        seed: the race's seed.
+        lane: the name of the lane whose tokens the fork begins with.
+        cell: the cell of the fork's first own token, in raster order.
+        instead: the token that the lane had drawn there; None if the fork has no other token, but
+            other noise from there on.
+        p: the probability of the fork's token in the lane's distribution p; None if not recorded.
+
+    Raises SettingError for a value that cannot be.
+    """
+
+    race: str
+    seed: int
+    lane: str
+    cell: int
+    instead: int | None = None
+    p: float | None = None
+
+    def __post_init__(self) -> None:
+        texts = all(isinstance(text, str) and len(text) <= 200 for text in (self.race, self.lane))
+        tokens = [self.seed, self.cell, *([] if self.instead is None else [self.instead])]
+        whole = all(type(number) is int and 0 <= number < 2**53 for number in tokens)
+        share = self.p is None or (type(self.p) in (int, float) and 0 <= self.p <= 1)
+        if not (texts and whole and share):
+            raise SettingError(
+                "A fork's parent has the texts race and lane, the whole numbers seed, cell and"
+                " instead, and a probability p."
+            )
+
+    @staticmethod
+    def read(value: Any) -> Parent | None:
+        """Return the parent of a plain value {race, seed, lane, cell, instead, p}, or of None.
+
+        Raises SettingError.
+        """
+        if value is None:
+            return None
+        try:
+            return Parent(**value)
+        except TypeError as error:
+            raise SettingError(
+                "A fork's parent is {race, seed, lane, cell, instead, p}."
+            ) from error
+
+
+@dataclass(frozen=True, slots=True)
 class Infilling:
     """A partly known picture.
 
     `known` has the code of each cell in raster order; MASKED for a cell that is to be filled in.
     `order` is `raster`, row by row, or `spread`, where successive cells lie far apart, or `fork`.
     In a fork the known cells are the beginning of a picture, in the model's own order. The model
-    that draws whole pictures draws the rest, with the noise of a whole picture. Raises
-    SettingError for another order, for a known cell without a code, or where no cell is masked.
+    that draws whole pictures draws the rest, with the noise of a whole picture. `parent` says
+    whose beginning it is, if that is known. Raises SettingError for another order, for a known
+    cell without a code, where no cell is masked, or if the parent is not a fork's.
     """
 
     known: tuple[int, ...]
     order: str = "spread"
+    parent: Parent | None = None
 
     def __post_init__(self) -> None:
         if self.order not in (*ORDERS, FORK):
@@ -52,6 +105,10 @@ class Infilling:
             raise SettingError(f"Known cells hold codes, whole numbers; masked ones {MASKED}.")
         if MASKED not in self.known:
             raise SettingError("Mask what is to be filled in: every cell is known.")
+        if self.parent is not None:
+            first = self.known.index(MASKED) - (self.parent.instead is not None)
+            if not self.forks or self.parent.cell != first:
+                raise SettingError("The fork does not begin at the token that its parent names.")
 
     @staticmethod
     def of_mask(codes: Sequence[int], mask: Sequence[bool], order: str = "spread") -> Infilling:

@@ -478,7 +478,7 @@ class Rules:
 
     @staticmethod
     def in_turn(p: Tensor, q: Tensor, tokens: Tensor, exists: Tensor) -> tuple[Tensor, Tensor]:
-        """Return `in_turn` of p [V], q [K, V], tokens [K] and exists [K] (bool)."""
+        """Do what `distributions.in_turn` does, with p [V], q [K, V], tokens [K], exists [K]."""
         count, codes = q.shape
         masses, out = p.new_empty(count), torch.empty_like(p)
         block = triton.next_power_of_2(codes)

@@ -215,7 +215,9 @@ class Page {
     });
     const { fillable } = this.#props;
     const fill = () => this.#trigger("fill", this.#onBoard());
-    mountFilling(this.#element, this.#board, fillable, fill);
+    /** @param {object} of */
+    const fork = (of) => this.#trigger("fork", { ...this.#onBoard(), ...of });
+    mountFilling(this.#element, this.#board, fillable, fill, fork);
     document.addEventListener("photo-finish-swatches", (event) => {
       const { race } = this.#board.state;
       if (!race) return;

@@ -153,10 +153,10 @@ def is_nearest(
 
 
 def free_cells(what: Scene) -> np.ndarray:
-    """Return the cells, bool [39, 39], whose `features` no thing touches.
+    """Return which cells, bool [39, 39], have `features` of the ground alone.
 
-    A cell is free if no thing's ink is in the cell, in the cells to its right and below, or in
-    any neighbour of these three cells.
+    `features` reads a cell and the cells to its right and below. The cell is free if no thing's ink
+    is in these three cells or in any of their neighbours.
     """
     ink = np.zeros((CELLS + 2, CELLS + 2), bool)
     for (rows, columns), thing in zip(windows(what), what.things, strict=True):

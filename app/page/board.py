@@ -16,7 +16,7 @@ from visualize.assets import markup, script
 MOUNT_JS = """
 const root = new URL(".", document.baseURI).href.slice(0, -1);
 import(root + props.script).then(({ mountPage }) => {
-  mountPage(element, props, trigger, watch, root); // "use" "fill" "show" "over"
+  mountPage(element, props, trigger, watch, root); // "use" "fill" "fork" "show" "over"
 });
 """
 

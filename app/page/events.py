@@ -14,9 +14,11 @@ from app.api.visitor import address, session_of
 from app.models.prompt_hints import LISTED, typed_hint
 from app.page.form import Fields
 from app.page.links import notice_of
-from app.races.races import Races, board_value
-from app.races.request_values import recorded_values
+from app.races.fork import fork_of
+from app.races.races import Races, board_value, user_error
+from app.races.request_values import recorded_values, request_values
 from engine.models.supply.card import Prompts
+from engine.settings import SettingError
 
 
 class Events:
@@ -55,7 +57,21 @@ class Events:
 
     def use(self, event: gr.EventData, client: gr.Request) -> list[Any]:
         """Return updates that give the form the settings of the race on the board."""
-        values = self._settings(event, client)
+        return self._all(self._settings(event, client))
+
+    def fork(self, event: gr.EventData, client: gr.Request) -> list[Any]:
+        """Return updates that give the form the settings of a fork of the race on the board."""
+        race = self._races.kept(getattr(event, "race", ""), session_of(client))
+        values = (getattr(event, name, None) for name in ("lane", "cell", "token"))
+        try:
+            request = fork_of(race, *values)
+            self._races.require(request)
+        except SettingError as error:
+            raise user_error(error) from error
+        return self._all(request_values(request))
+
+    def _all(self, values: dict[str, Any]) -> list[Any]:
+        """Return updates of the form's fields that are named in `values`."""
         if values.get("infilling"):  # the browser hears of a value only if it is another
             values["infilling"] |= {"use": next(self._uses)}
         return self._form.updates(values)

@@ -127,6 +127,8 @@ def build(pool: ModelPool, recorded: RecordedRaces | None = None) -> PageBlocks:
         events, links = Events(races, form), Links(races, form)
         board.use(events.use, None, form.components, **QUIET)
         board.fill(events.fill, None, form.components, **QUIET)
+        forked = board.fork(events.fork, None, form.components, **QUIET)
+        forked.success(None, None, None, js=RACE_JS, **PRIVATE)
         query = gr.Textbox(visible=False)
         starts = [go.click, prompt.submit]
         # A race runs in a thread of its own, so none of these takes long, and none waits for

@@ -137,7 +137,10 @@ def _settings(trace: Trace, lane: Any, rule: Any, knobs: Mapping[str, Any]) -> S
 
 
 def _value(trace: Trace, settings: Settings, knob: str) -> float:
-    """Return the value that a knob stands for: LANTERN's k = 0 means the paper's share of codes."""
+    """Return a knob's value in effect.
+
+    LANTERN's k is the number of neighbours; k = 0 stands for the paper's share of the codes.
+    """
     if isinstance(settings, LanternSettings) and knob == "k":
         return settings.neighbours(trace.header.vocab_size)
     return float(getattr(settings, knob))

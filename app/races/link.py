@@ -4,7 +4,9 @@ The query names a knob only if the knob's value is not the default:
 `?prompt=red+apple&seed=7&model=embedded&lanes=ar,gsd:G=50;d=0.3,gsd`. A field `gsd.G=4`, as in
 older links, applies to every lane of that decoder that does not set the knob itself. `known` is the
 picture to fill in, in base64url: two bytes for each token, which are FFFF if the token is to be
-filled in. `order` is the order in which tokens are filled in.
+filled in. `order` is the order in which tokens are filled in. `from` says from where a fork was
+taken: the race, its seed, the cell, the token that it had there, the probability p of the fork's
+token, and the lane, with commas between them. What is not known is empty.
 
 `race=<id>` names a race that was asked for here. The link shows that race while it is kept;
 after that, only its fields are in the form. `recorded=<name>` names one of the recorded races
@@ -29,13 +31,14 @@ import difflib
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
+from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
 
 from app.races.request_values import KNOBS, SAMPLING_KNOBS
 from engine.decoders import FILLING, WHOLE
-from engine.infilling import MASKED, ORDERS, Infilling
+from engine.infilling import MASKED, ORDERS, Infilling, Parent
 from engine.race import MAX_LANES, MAX_SEED, RaceRequest
 from engine.race.request import (
     GROUPS,
@@ -50,7 +53,7 @@ from engine.race.request import (
 )
 from engine.settings import Sampling, SettingError
 
-FIELDS = ("prompt", "seed", "model", "lanes", "known", "order")  # of a race, besides knobs
+FIELDS = ("prompt", "seed", "model", "lanes", "known", "order", "from")  # of a race, besides knobs
 # Fields of the page's address that say nothing of a race's settings.
 MOMENT_FIELDS = ("clock", "costs", "t", "pass", "layer", "cell", "lane", "shown")
 PAGE_FIELDS = (
@@ -87,6 +90,8 @@ def write_link(request: RaceRequest, sampling: Sampling, *, go: bool = False) ->
     if request.infilling:
         fields["known"] = _format_known(request.infilling.known)
         fields["order"] = request.infilling.order
+        if request.infilling.parent:
+            fields["from"] = _format_parent(request.infilling.parent)
     if go:
         fields["go"] = "1"
     return "?" + urlencode(fields, safe=",:;=")
@@ -182,13 +187,14 @@ def _format_known(known: Sequence[int]) -> str:
 
 
 def _parse_infilling(fields: Mapping[str, str]) -> Infilling | None:
-    """Return the infilling of a link's fields `known` and `order`; None for a whole picture."""
+    """Return the infilling of a link's `known`, `order` and `from`; None for a whole picture."""
     order = fields.get("order", ORDERS[0])
     if "known" not in fields:
-        if "order" in fields:
-            raise SettingError(
-                "order needs a picture to fill in (known), which the link does not have."
-            )
+        for name in ("order", "from"):
+            if name in fields:
+                raise SettingError(
+                    f"{name} needs a picture to fill in (known), which the link does not have."
+                )
         return None
     text = fields["known"]
     try:
@@ -198,7 +204,20 @@ def _parse_infilling(fields: Mapping[str, str]) -> Infilling | None:
         raise SettingError(
             "known must be a picture to fill in, and this one is damaged."
         ) from error
-    return Infilling(tuple(np.where(codes == _HOLE, MASKED, codes).tolist()), order)
+    known = tuple(np.where(codes == _HOLE, MASKED, codes).tolist())
+    return Infilling(known, order, _parse_parent(fields["from"]) if "from" in fields else None)
+
+
+def _format_parent(parent: Parent) -> str:
+    values = parent.race, parent.seed, parent.cell, parent.instead, parent.p, parent.lane
+    return ",".join("" if value is None else str(value) for value in values)
+
+
+def _parse_parent(text: str) -> Parent:
+    race, *numbers, lane = (text.split(",", 5) + [""] * 6)[:6]
+    values: list[Any] = [parse_value(0, number) if number else None for number in numbers]
+    seed, cell, instead, p = values
+    return Parent(race, seed, lane, cell, instead, p)
 
 
 def _split_lanes(text: str, decoders: Collection[str]) -> list[str]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from engine.decoders import FILLING, WHOLE
-from engine.infilling import MASKED, ORDERS, Infilling
+from engine.infilling import MASKED, ORDERS, Infilling, Parent
 from engine.race import MAX_LANES, RaceRequest
 from engine.race.request import GROUPS, SAMPLING, build_settings, format_lane, parse_lane
 from engine.settings import Knob, Sampling, SettingError, knobs
@@ -63,9 +63,9 @@ def read_request(values: Mapping[str, Any], default_model: str) -> RaceRequest:
 
 
 def read_infilling(value: Any, model: Any) -> Infilling:
-    """Return the infilling of a `value` {known, order, model} from `infilling_value`.
+    """Return the infilling of a `value` {known, order, model, parent} from `infilling_value`.
 
-    A value without "model" suits any model. Raises SettingError, also if the value's model is
+    A value without "model" suits any model; only a fork may have a "parent". Raises SettingError, also if the value's model is
     not `model`, since another model's codes mean nothing to `model`.
     """
     if not isinstance(value, dict) or not isinstance(known := value.get("known"), list):
@@ -80,14 +80,15 @@ def read_infilling(value: Any, model: Any) -> Infilling:
             f"The picture to fill in is not from {model!r:.40}. Choose its model again, or go back"
             " to whole pictures."
         )
-    return Infilling(tuple(known), value.get("order", ORDERS[0]))
+    parent = Parent.read(value.get("parent"))
+    return Infilling(tuple(known), value.get("order", ORDERS[0]), parent)
 
 
 def infilling_value(infilling: Infilling | None, model: str) -> dict[str, Any] | None:
     """Return an infilling as a value for `read_infilling`; None for a whole picture."""
     if infilling is None:
         return None
-    return {"known": list(infilling.known), "order": infilling.order, "model": model}
+    return {**asdict(infilling), "known": list(infilling.known), "model": model}
 
 
 def request_values(request: RaceRequest) -> dict[str, Any]:

@@ -21,9 +21,9 @@ from engine.numerics.distributions import gather, residual, sample
 def traversal_window(drafts: Tensor, q: Tensor, layout: Tree, u: Tensor) -> TreeWindow:
     """Return a window whose candidates are drawn anew under each parent.
 
-    `drafts` [H + 1] and their q [H + 1, V] are the spine's. Below the spine's nodes the first
-    candidate is the spine's draft. `u` [levels, nodes of the last level] has a number for each
-    node.
+    `drafts` [H + 1] are the spine's, drawn from q [H + 1, V]. Under a node of the spine the first
+    candidate is the spine's next draft; all others are drawn from the q of their depth. Row i of
+    `u` [levels, nodes of the last level] has the uniform numbers of the nodes of level i + 1.
     """
     climb, K = climb_on(layout, drafts.device), len(layout.children[0])
     parents = torch.cat(climb.levels[:-1])

@@ -32,9 +32,10 @@ class Context(Protocol):
     """
 
     def attended(self, rows: int) -> Hashable:
-        """Return a key for how much of the cache a pass over a window of `rows` rows reads.
+        """Return a key that stands for how much of the cache a pass over `rows` window rows reads.
 
-        Besides this key and the window's tokens, the pass depends only on tensors on the device.
+        A captured pass can be replayed where the key is equal: apart from it and the window's
+        tokens, a pass depends only on tensors on the device.
         """
 
     def keep(self, rows: Sequence[int], frontier: int | None = None) -> None:

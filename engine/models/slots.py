@@ -14,9 +14,9 @@ from engine.models.cache import WindowCache
 class Slot:
     """Caches, tensors with a fixed address, and the graphs that were captured with both.
 
-    Any lane can use the caches. The tensors and graphs serve only lanes with the key of the lane
-    that made them. `keeps` tells whether the current lane keeps such tensors, as with static
-    shapes.
+    Any lane can use the caches. Tensors and graphs are kept for lanes with the same key as the lane
+    that made them; a lane with another key drops them. `keeps` tells whether the current lane has a
+    key. A lane of a model without static shapes has none, and uses only the caches.
     """
 
     def __init__(self) -> None:

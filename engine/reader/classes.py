@@ -124,8 +124,9 @@ def _number(digits: str) -> int:
 def _subject(words: list[Word], named: list[int]) -> int:
     """Return the index of the word for the class that the prompt is about.
 
-    It is the first index in `named`, unless the word there only describes or holds what a later
-    word names. In "velvet sofa" and "cup of espresso" it is the index of the last word.
+    It is the first index in `named`, or a later one where the word only leads up to the next: as a
+    description ("velvet sofa") or with "of" ("cup of espresso"). In both examples it is the index
+    of the last word.
     """
     at = named[0]
     for after in named[1:]:

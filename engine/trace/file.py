@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from engine.failures import Failure
-from engine.infilling import MASKED, Infilling
+from engine.infilling import MASKED, Infilling, Parent
 from engine.settings import Sampling, SettingError
 from engine.trace.packing import Room, pack_table, unpack_table, unpack_table_4
 from engine.trace.reduce import DROP, Dropped
@@ -332,7 +332,9 @@ def _header(head: dict[str, Any]) -> Header:
     infilling = head.get("infilling")  # older traces do not have all of these
     if infilling is not None:
         try:
-            infilling = Infilling(tuple(infilling["known"][: MAX_SIDE**2 + 1]), infilling["order"])
+            known = tuple(infilling["known"][: MAX_SIDE**2 + 1])
+            parent = Parent.read(infilling.get("parent"))
+            infilling = Infilling(known, infilling["order"], parent)
         except SettingError as error:
             raise TraceError(f"The infilling cannot be: {str(error)[:200]}") from error
     optional = ("infilling", "weights", "dtype", "dropped")

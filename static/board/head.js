@@ -7,6 +7,7 @@ import { outcomeOf, stoppedWords } from "../panels/results.js";
 import { isPhone, lanesShown } from "../stage/stage.js";
 import { isOver, lanesOn } from "../trace/replay.js";
 import { betInWords, tallyInWords } from "./bet.js";
+import { forkInWords } from "./fork.js";
 import { isPair } from "./pair.js";
 
 const INTRODUCTION =
@@ -46,8 +47,9 @@ function endInWords(state, how) {
 export function drawHead(board, state) {
   const part = finder(board);
   const { race, clock, t, live, layer, playing, present, speed, cell } = state;
-  const { id, seq, prompt, seed, model, sampling, machine, grid, recorded, elsewhere, note } =
-    race.snapshot;
+  const { snapshot } = race;
+  const { id, seq, prompt, seed, model, sampling, machine, grid, infilling } = snapshot;
+  const { recorded, elsewhere, note } = snapshot;
   const lanes = lanesShown(state, isPhone(state));
   const beside = present && !isPhone(state) && cell?.pinned && lanes.length <= 3;
   const values = {
@@ -77,7 +79,8 @@ export function drawHead(board, state) {
     : machine;
   const replayed = recorded && !elsewhere && "recorded";
   const seeds = !isPair(race.snapshot) && `seed ${seed}`; // the two are said with the prompts
-  const facts = [seeds, `model ${model}`, sampling, where, size, replayed];
+  const from = infilling ? forkInWords(infilling, grid[1]) : "";
+  const facts = [from && `from ${from}`, seeds, `model ${model}`, sampling, where, size, replayed];
   say(part("meta"), prompt ? facts.filter(Boolean).join(" · ") : INTRODUCTION);
   const done = isOver(race) && live;
   const how = live ? howLanesRun(race.snapshot) : "";

@@ -16,14 +16,16 @@ const isFinished = ({ state }) => state === "finished";
 
 /**
  * Say why two races cannot share a board; "" if they can. Both must draw the same cells of the same
- * grid with the same model, and each must have a finished lane. Races of two machines compare only
- * by passes.
+ * grid with the same model, and each must have a finished lane. A fork counts as a race of whole
+ * pictures. Races of two machines compare only by passes.
  * @param {Snapshot} a @param {Snapshot} b
  */
 export function whyApart(a, b) {
   /** @param {Snapshot} race */
-  const facts = ({ grid, cells, codes, infilling }) =>
-    JSON.stringify([grid, cells, codes, infilling?.known]);
+  const facts = ({ grid, cells, codes, infilling }) => {
+    const part = infilling && infilling.order !== "fork" && [cells, infilling.known];
+    return JSON.stringify([grid, codes, part || null]);
+  };
   if (a.model !== b.model) return "Different model";
   if (facts(a) !== facts(b)) return "Different tokens drawn";
   if (![a, b].every(({ lanes }) => lanes.some(isFinished))) return "No lane finished";
@@ -50,7 +52,8 @@ export function pairOf(a, b, titles) {
     elsewhere: false,
     recorded: false,
     bets: [],
-    prompt: `A: ${a.prompt}, seed ${a.seed}. B: ${b.prompt}, seed ${b.seed}.`,
+    prompt: `A: ${inWords(a)}. B: ${inWords(b)}.`,
+    infilling: String(a.infilling?.known) === String(b.infilling?.known) ? a.infilling : null,
     sampling: a.sampling === b.sampling ? a.sampling : `A: ${a.sampling}; B: ${b.sampling}`,
     lanes,
     results: [],
@@ -58,10 +61,19 @@ export function pairOf(a, b, titles) {
   return { ...pair, paintings: picturesOf(pair) };
 }
 
+/** @param {Snapshot} race */
+const inWords = ({ prompt, seed, infilling }) =>
+  `${prompt}, seed ${seed}${infilling?.order === "fork" ? ", a fork" : ""}`;
+
 /** @param {string} name @param {Snapshot} race @param {string[]} titles */
-function lanesOf(name, { lanes }, titles) {
+function lanesOf(name, { lanes, cells, infilling }, titles) {
   const finished = lanes.filter(isFinished);
   const wanted = finished.filter(({ title }) => titles.includes(title));
   const chosen = (wanted.length ? wanted : finished).slice(0, LANES);
-  return chosen.map((lane) => ({ ...lane, title: `${name} ${lane.title}` }));
+  return chosen.map((lane) => ({
+    ...lane,
+    own_cells: lane.own_cells.length ? lane.own_cells : cells,
+    infilling,
+    title: `${name} ${lane.title}`,
+  }));
 }

@@ -6,6 +6,7 @@ import { closest, keep, kept, query } from "../dom.js";
 import { outcomeOf, stoppedWords } from "../panels/results.js";
 import { hasRace, isOn, isOver, shownLanes } from "../trace/replay.js";
 import { html, nothing, render } from "../vendor/lit-html.js";
+import { belowParents, forkInWords } from "./fork.js";
 import { isPair, pairOf, whyApart } from "./pair.js";
 
 const REMEMBERED = 16; // races, of some megabytes each; the oldest go first
@@ -33,14 +34,17 @@ export function mountRacesList(root, board, recordings, source) {
   board.onChange(({ race }) => {
     button.disabled = isOn(race);
     const { snapshot } = race;
-    const { id = "", prompt, seed } = snapshot;
+    const { id = "", prompt, seed, infilling, grid } = snapshot;
     if (isPair(snapshot)) return;
     single = id;
     if (!isOver(race) || !id || listed(id)?.race === snapshot) return;
     const words =
       outcomeOf({ race, hidden: new Set() }) ||
       (snapshot.state === "stopped" ? stoppedWords(race) : "");
+    const from = infilling ? forkInWords(infilling, grid[1]) : "";
     const entry = { title: prompt, ...listed(id), id, seed, words, race: snapshot };
+    if (from)
+      Object.assign(entry, { title: `↳ ${prompt}, from ${from}`, parent: infilling?.parent?.race });
     if (shipped.has(id)) return void shipped.set(id, entry);
     races.delete(id);
     races.set(id, entry);
@@ -131,7 +135,7 @@ export function mountRacesList(root, board, recordings, source) {
             <th scope="col">Side by side</th>
           </tr>
         </thead>
-        ${group("In this window", [...races.values()].reverse())}${group("Recordings", [...shipped.values()])}
+        ${group("In this window", belowParents([...races.values()].reverse()))}${group("Recordings", [...shipped.values()])}
       </table>`;
     render(table, dialog);
     dialog.addEventListener("close", () => dialog.remove());

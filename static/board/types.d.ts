@@ -75,6 +75,7 @@ interface Frame {
 interface CellView {
   lane: Lane;
   cell: number;
+  cells: number; // of the picture
   life: LifeRow[];
   now: number;
   codes: number;
@@ -122,6 +123,7 @@ interface Listed {
   title: string;
   seed: number;
   words?: string; // how it came out
+  parent?: string; // of a fork: the id of the race from which it was taken
   race?: Shown;
 }
 /** The state while there is a race on the board. */

@@ -1,6 +1,8 @@
-// The picture to fill in, and the mask that is painted on it. Gradio runs this text once, with
-// `element`, `props` and `watch`. The value is an Infilling, or "" where whole pictures are drawn.
+// The picture to fill in, and the mask that is painted on it; or a fork, which is drawn on from
+// where it is. Gradio runs this text once, with `element`, `props` and `watch`. The value is an
+// Infilling, or "" where whole pictures are drawn.
 
+import { forkInWords } from "../board/fork.js";
 import { MOVES, neighbour } from "../controls/moves.js";
 import { attribute, colourNamed, finder, penOf, query, queryAll, say, sized } from "../dom.js";
 import { pasteSwatch, toFill } from "../lanes/marks.js";
@@ -37,8 +39,11 @@ const state = {
 /** @type {{ from: number, at: number, mask: Set<number> } | null} while a pointer is down */
 let drag = null;
 
-const countInWords = () => `${state.mask.size} of ${state.codes.length} tokens to fill in`;
-const fills = () => form.fillable[state.model]?.[3] ?? "any";
+const isFork = () => form.value !== "" && form.value?.order === "fork";
+const countInWords = () =>
+  `${state.mask.size} of ${state.codes.length} tokens to ${isFork() ? "draw on" : "fill in"}`;
+// What can be filled in. A fork has an order of its own: that in which pictures are drawn.
+const fills = () => (isFork() ? "below" : (form.fillable[state.model]?.[3] ?? "any"));
 const orderNow = () => (fills() === "below" ? "raster" : order.value);
 const chosen = () =>
   fills() === "below"
@@ -63,12 +68,22 @@ function draw() {
   attribute(panel, "data-open", Number(state.open));
   attribute(panel, "data-fills", fills());
   attribute(panel, "data-own", Number(state.own));
-  say(part("fill-count"), `${countInWords()}${state.open ? "" : `, in ${orderNow()} order`}.`);
+  attribute(panel, "data-fork", Number(isFork()));
+  say(part("fill-count"), `${countInWords()}${whereInWords()}.`);
   part("fill-race", HTMLButtonElement).disabled = !state.mask.size;
   for (const button of queryAll(part("fill-tools"), "button"))
     attribute(button, "aria-pressed", button.dataset.tool === state.tool);
   say(query(panel, "small"), ORDERS[order.value]);
   drawMask();
+}
+
+// Say from where a fork is drawn on, or in which order a folded picture is filled in.
+function whereInWords() {
+  if (form.value && isFork()) {
+    const words = forkInWords(form.value, state.grid[1]);
+    return words && `, from ${words}`;
+  }
+  return state.open ? "" : `, in ${orderNow()} order`;
 }
 
 function drawMask() {
@@ -243,13 +258,14 @@ async function read() {
     const picture = await decodeImage(own);
     return begin({ model, codes: known, grid: [rows, columns], picture, own: true });
   }
-  if (!panel.hidden && String(known) === String(knownNow())) return; // it was painted here
+  const isPainted = name === orderNow() && String(known) === String(knownNow());
+  if (!panel.hidden && isPainted) return; // here, so it is drawn already
   if (rows * columns !== known.length) return;
   const mask = new Set(known.map((_, cell) => cell).filter((cell) => known[cell] < 0));
   Object.assign(state, { model, codes: known, grid: [rows, columns], mask });
   Object.assign(state, { picture: null, own: false });
-  state.open = true;
-  order.value = name ?? "";
+  state.open = !isFork();
+  if (!isFork()) order.value = name ?? "";
   draw();
   // The board may have a picture with the same tokens; if not, their swatches are drawn.
   /**

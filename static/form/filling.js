@@ -1,26 +1,36 @@
-// "Fill in" on the board: a button on each finished picture, which hands it to the form.
+// "Fill in" and "Draw on" on the board: a button on each finished picture, which hands it to the
+// form, and buttons in the token panel, which race on from a token.
 
 import { isPair } from "../board/pair.js";
-import { closest, query, queryAll } from "../dom.js";
+import { attribute, closest, query, queryAll } from "../dom.js";
+import { forkToken } from "../panels/fork.js";
 import { committedToken } from "../trace/layers.js";
 import { isOver } from "../trace/replay.js";
 
 /**
- * Mount the Fill in buttons (class `fill`) of the lanes whose pictures can be filled in here. A
- * pressed button hands its lane's picture on in an event of the document.
+ * Mount the Fill in buttons (class `fill`) of the lanes whose pictures can be filled in here, and
+ * the Draw on buttons (class `fork`). A pressed Fill in button hands its lane's picture on in an
+ * event of the document.
  * @param {HTMLElement} root @param {Board} board
  * @param {Fillable} fillable
- * @param {() => void} began
+ * @param {() => void} began is called when Fill in was pressed
+ * @param {(fork: { lane: number, cell: number, token: number | null }) => void} fork
  */
-export function mountFilling(root, { onChange, pictureOf, state }, fillable, began) {
+export function mountFilling(root, { onChange, pictureOf, state }, fillable, began, fork) {
   onChange(({ race }) => {
     const { model, grid, codes } = race.snapshot;
     const known = !isPair(race.snapshot); // the form takes over the settings of one race
     const fits = known && String(fillable[model]?.slice(0, 3)) === String([...grid, codes]);
+    attribute(root, "data-forks", Number(fits && isOver(race)));
     for (const lane of queryAll(root, ".lane")) {
       const shown = fits && isOver(race) && lane.dataset.state === "finished";
       query(lane, ".fill").hidden = !shown;
     }
+  });
+  root.addEventListener("click", (event) => {
+    const forks = closest(event, ".fork");
+    const token = forks instanceof HTMLElement ? forkToken(forks) : undefined;
+    if (token !== undefined && state.cell) fork({ ...state.cell, token });
   });
   root.addEventListener("click", (event) => {
     const button = closest(event, ".fill");

@@ -224,6 +224,7 @@ export function drawLane(canvas, plane, lane, view, [, columns], style) {
   if (view.n && view.state !== "finished") drawFrontier(context, lane, view, columns, side, style);
   if (lane.known.length && (view.state !== "finished" || style.layer.kind !== "picture"))
     drawOutline(context, lane, columns, side, style);
+  if (lane.fork !== null) drawFork(context, lane.fork, columns, side, style);
   if (style.cell !== null) drawSelected(context, style.cell, columns, side, style);
 }
 
@@ -379,6 +380,19 @@ export function frontierOf(cells, total, columns) {
   const corners = [[columns, first]];
   for (let row = first; row < end; row++) corners.push([reach[row], row], [reach[row], row + 1]);
   return [...corners, [0, Math.max(first, end)]];
+}
+
+// Draw a frame in the finish line's colour around the cell at which a fork leaves its parent.
+/**
+ * @param {CanvasRenderingContext2D} context @param {number} cell @param {number} columns
+ * @param {number} side @param {Style} style
+ */
+function drawFork(context, cell, columns, side, style) {
+  const [x, y] = cornerOf(cell, columns, side);
+  const width = Math.max(2, look.frontier.width * side);
+  context.strokeStyle = style.signal;
+  context.lineWidth = width;
+  context.strokeRect(x + width / 2, y + width / 2, side - width, side - width);
 }
 
 // Draw a frame around the selected cell: whole in its own lane, corners only in the others.

@@ -3,14 +3,19 @@
 import { chance } from "../numbers.js";
 import { DID, OUTSIDE } from "../trace/explain.js";
 import { html, nothing } from "../vendor/lit-html.js";
+import { forkButton, forkOthers } from "./fork.js";
 import { swatchOf } from "./swatch.js";
 
 /** @param {CellView} view @param {LifeRow} row */
 export function distributionsOf(view, row) {
-  const q = `q: ${sourceOf(view.lane, row)}`;
+  const { lane, cell, cells, codes } = view;
+  const q = `q: ${sourceOf(lane, row)}`;
+  const forks = row.committed && cell < cells - 1 ? forkButton : null;
+  const others = forks && forkOthers(codes, cell === 0);
   return [
-    distributionOf(view, row, "p: the model's distribution", row.top, row.p, row.topDraft),
-    distributionOf(view, row, q, row.topDraft, row.q, row.top),
+    distributionOf(view, row, "p: the model's distribution", row.top, row.p, row.topDraft, forks),
+    distributionOf(view, row, q, row.topDraft, row.q, row.top, null),
+    others ?? nothing,
   ];
 }
 
@@ -31,8 +36,9 @@ function sourceOf(lane, { draft, topDraft }) {
 /**
  * @param {CellView} view @param {LifeRow} row @param {string} title @param {Share[]} top
  * @param {number | null} share @param {Share[]} other
+ * @param {((token: number) => unknown) | null} act draws the button beside a token
  */
-function distributionOf({ codes }, row, title, top, share, other) {
+function distributionOf({ codes }, row, title, top, share, other, act) {
   const { draft, token } = row;
   const shares = [...top];
   if (draft !== null && share !== null && !shares.some(([id]) => id === draft))
@@ -55,6 +61,7 @@ function distributionOf({ codes }, row, title, top, share, other) {
       </i>
       <span class="bar-share">${chance(p)}</span>
       <b class="bar-mark">${words}</b>
+      ${act ? act(id) : nothing}
     </div>`;
   });
   return html`<figure class="distribution">

@@ -129,7 +129,7 @@ function drafterWords(lane, model) {
     `each ${each} times as long as a pass of the model.`;
   if (model !== "embedded") return own;
   return (
-    `${own} The network has one layer. This small model has ${TARGET_LAYERS.embedded} layers, and LlamaGen-XL, ` +
+    `${own} That network has one layer. The model that draws here has ${TARGET_LAYERS.embedded}, and LlamaGen-XL, ` +
     `the paper's model, has ${TARGET_LAYERS["LlamaGen-XL"]}.`
   );
 }

@@ -40,3 +40,27 @@ function imageOf(token, codes, side) {
   const place = `${-column * side}px ${-row * side}px`;
   return `background-image: url("${atlas.url}"); background-size: ${size}; background-position: ${place};`;
 }
+
+/**
+ * Draw the image of all swatches, and call `choose` with the token that is clicked on.
+ * @param {number} codes @param {(event: MouseEvent, token: number) => void} choose
+ */
+export function atlasOf(codes, choose) {
+  const across = look.swatches.columns;
+  /** @param {MouseEvent} event */
+  function click(event) {
+    const image = event.currentTarget;
+    if (!(image instanceof HTMLElement)) return;
+    const { width, height } = image.getBoundingClientRect();
+    const column = Math.floor((across * event.offsetX) / width);
+    const row = Math.floor((Math.ceil(codes / across) * event.offsetY) / height);
+    if (row * across + column < codes) choose(event, row * across + column);
+  }
+  return html`<img
+    class="atlas"
+    src=${atlas.url}
+    alt=""
+    title="Every token, by its swatch"
+    @click=${click}
+  />`;
+}

@@ -46,7 +46,7 @@ export function bindToken(panel) {
     const shown = [id, index, cell, life.length, now].join();
     if (choice.life !== shown) choice = { life: shown, row: null, number: null };
     takeAtlas(swatches);
-    draw({ lane, cell, life, now, codes, columns: race.grid[1] });
+    draw({ lane, cell, cells: race.cells, life, now, codes, columns: race.grid[1] });
   };
 }
 

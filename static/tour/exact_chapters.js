@@ -159,7 +159,7 @@ export function guessWithADistribution(lane, race) {
     odds = { p, q, uniform };
   }
   const middle =
-    `At pass ${pass}, ${shown.ahead} drafts were accepted and the next, token ${draft}, was rejected${why}. ` +
+    `Pass ${pass} accepted ${countOf(shown.ahead, "draft")} and rejected the next, token ${draft}${why}. ` +
     `Token ${token} took its place.`;
   const lines = [middle, rule, total];
   return { step: shown.at + 1, cell: shown.cell, lines, test: odds };
@@ -201,7 +201,7 @@ export function whyHard(lane) {
   const lines = [
     flat,
     `${why}The draft's distribution q and the model's p differ by a median TV of ${isFar ? "" : "only "}${chance(apart)}. ` +
-      `An exact rule accepts with probability 1 − TV, on average ${chance(mean)}: ${fateOf(chance(mean))}.`,
+      `An exact rule accepts a draft with probability 1 − TV. Over all tested drafts the mean of that is ${chance(mean)}: ${fateOf(chance(mean))}.`,
     `At the chosen token the top-1 of p is ${chance(shown.top1)} and that of q is ${chance(shown.top1Draft)}, ${isYet ? "yet" : "and"} their TV is ${chance(shown.tv)}.`,
   ];
   return { layer: "tv", step: lane.count, cell: shown.cell, lines };

@@ -143,8 +143,8 @@ export function pastOf(before, last) {
   const dropped = drafts.filter(isDropped).length;
   if (dropped) {
     const many = dropped > 1;
-    const drafted = many ? `${dropped} earlier drafts were` : "an earlier draft was";
-    const why = `because a draft before ${many ? "them" : "it"} was rejected`;
+    const drafted = many ? `${dropped} drafts for this cell were` : "a draft for this cell was";
+    const why = "because a draft for an earlier cell was rejected";
     return `${drafted} dropped untested, ${why}${last ? ". Drafted anew" : ""}`;
   }
   if (!before.length)
@@ -387,8 +387,10 @@ export function stepInWords(rule, row) {
   if (isDropped(row)) return "dropped untested";
   if (rule === "parallel") return "kept untested";
   const accepted = status === DID.ACCEPTED;
-  if (rule === "typical" && row.group)
-    return `${accepted ? "accepted" : "rejected"}, threshold ${versus(row.group.q, row.group.p)}`;
+  if (rule === "typical" && row.group) {
+    const [threshold, sign, p] = versus(row.group.q, row.group.p).split("\u00a0");
+    return `${accepted ? "accepted" : "rejected"}, threshold\u00a0${threshold} ${sign}\u00a0p\u00a0${p}`;
+  }
   const [uniform, acceptance] = decisive(row);
   let test = "";
   if (uniform !== null && acceptance !== null) {

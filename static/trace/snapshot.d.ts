@@ -23,6 +23,7 @@ interface Dtypes {
 interface Infilling {
   known: number[];
   order?: string;
+  parent?: Parent | null;
 }
 
 /** A lane: its figures so far, its step table and its picture. */
@@ -73,6 +74,15 @@ interface PaperMark {
   words: string; // the figure: "701.35 passes", or tokens "4.51 a pass"
   source: string;
   paper: string; // its number on arXiv
+}
+
+interface Parent {
+  race: string;
+  seed: number;
+  lane: string;
+  cell: number;
+  instead?: number | null;
+  p?: number | null;
 }
 
 /** A lane's row in the table of results. */

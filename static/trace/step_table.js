@@ -44,13 +44,15 @@ export class StepTable {
   priced = false; // whether the prices of its tokens are known
   #details = [[0, 0, 0]]; // where the details of every STRIDE-th row of `positions` begin
 
-  /** @param {Snapshot} snapshot @param {number[]} own the cells of a lane with its own order */
-  constructor({ cells: all, dtypes, grid, infilling }, own) {
+  /** @param {Snapshot} snapshot @param {ShownLane} lane */
+  constructor({ cells: all, dtypes, grid, infilling: ofRace }, { own_cells: own, infilling }) {
     const cells = own.length ? own : all;
+    const { known = [], parent = null } = infilling ?? ofRace ?? {};
     this.cells = cells; // of each sequence position
     this.columns = grid[1];
     this.dtypes = dtypes;
-    this.known = infilling ? infilling.known : []; // of an infilling: each cell's token, -1 if none
+    this.known = known; // of an infilling: each cell's token, -1 if none
+    this.fork = parent?.cell ?? null; // of a fork: the cell at which it leaves its parent
     this.order = cells.filter((cell) => cell >= 0);
     /** @type {number[]} */
     this.rank = [];
@@ -392,7 +394,7 @@ export function readRace(snapshot, previous) {
   const cells = snapshot.grid[0] * snapshot.grid[1];
   const fresh = !previous || !continues(snapshot, previous);
   const lanes = snapshot.lanes.map((wire, i) => {
-    const table = fresh ? new StepTable(snapshot, wire.own_cells) : previous.lanes[i];
+    const table = fresh ? new StepTable(snapshot, wire) : previous.lanes[i];
     const lane = /** @type {Lane} */ (table);
     lane.take(wire);
     return lane;

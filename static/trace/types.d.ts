@@ -18,6 +18,9 @@ type Live = Snapshot & { paintings: Painting[] };
  */
 type Shown = (Snapshot | Live) & { untimed?: boolean };
 
+/** A lane given to the board; `infilling`: of its own race, where two races are on one board. */
+type ShownLane = LaneSnapshot & { infilling?: Infilling | null };
+
 /**
  * One step of a lane. Cells and tokens are counted: those committed before it and after it, and those
  * that it touched. `first` is the step's first row.

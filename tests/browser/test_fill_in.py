@@ -4,6 +4,7 @@ tests/app/page/test_fill_in.py."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from tests.browser.acts import (
     finished,
     hashes,
     key,
+    prompted,
     race,
     set_lanes,
     show_layer,
@@ -206,6 +208,59 @@ def test_a_race_of_a_part_is_replayed_linked_and_opened_from_its_file(
     expect(linked.locator(".board .meta")).to_contain_text("9 filled in")
     fill_in(linked, 2)
     counted(linked, 0)
+
+
+def test_a_picture_is_drawn_on_from_a_token_and_stands_beside_its_parent(open_page, url) -> None:
+    page = open_page(url)
+    race(page, "first of all", lanes=("ar", "sjd"))
+    finished(page)
+    whole = hashes(page)
+
+    # From a token of vanilla AR's, with the likeliest other one.
+    canvas = page.locator(".lane canvas").first
+    side = canvas.bounding_box()["width"]
+    canvas.click(position={"x": 2.5 * side / 6, "y": 2.5 * side / 6})
+    bars = page.locator(".token .bar-row:has(.fork)")
+    other = bars.filter(has_not_text="token").filter(has_not_text="accepted").first
+    token = int(other.locator(".bar-id").inner_text())
+    other.get_by_role("button", name="Draw on").click()
+    meta = page.locator(".board .meta")
+    expect(meta).to_contain_text(f"from seed 7, Vanilla AR, row 3, column 3: token {token} instead")
+    finished(page)
+    expect(meta).to_contain_text("21 drawn on")
+    assert hashes(page, "n") == ["21"] * 2
+    expect(page.locator(".fill-count")).to_contain_text("21 of 36 tokens to draw on, from seed 7")
+    expect(page.locator(".fill-again")).to_be_hidden()
+
+    # The list has it below its parent, and one board both.
+    key(page, "e")
+    rows = page.get_by_role("rowgroup", name="In this window").locator("tr:has(td)")
+    expect(rows.locator(".races-show")).to_have_text(
+        ["first of all", re.compile("↳ first of all, from seed 7, Vanilla AR, row 3")]
+    )
+    rows.first.get_by_role("button", name="Beside").click()
+    prompted(page, "A: first of all, seed 7, a fork. B: first of all, seed 7.")
+    expect(page.locator(".lane")).to_have_count(4)
+    assert hashes(page)[2:] == whole
+    expect(page.locator(".token .fork").filter(visible=True)).to_have_count(0)
+
+    # From a token that no bar has; one that no code has is asked for again.
+    key(page, "e")
+    page.get_by_role("button", name="first of all", exact=True).click()
+    prompted(page, "first of all")
+    canvas.click(position={"x": 2.5 * side / 6, "y": 2.5 * side / 6})
+    others = page.locator(".fork-others")
+    others.locator("summary").click()
+    others.locator("input").fill("16")
+    others.get_by_role("button", name="Draw on").click()
+    assert others.locator("input").evaluate("field => field.validity.rangeOverflow")
+    others.locator(".atlas").click(position={"x": 4, "y": 4})
+    expect(others.locator("input")).to_have_value("0")
+    others.get_by_role("button", name="Other noise from here").click()
+    expect(meta).to_contain_text("row 3, column 3: other noise")
+    finished(page)
+    assert hashes(page, "n") == ["22"] * 2
+    page.locator(".fill-whole").click()
 
 
 def test_a_model_that_draws_pictures_on_masks_rows_on_a_phone_too(

@@ -42,7 +42,7 @@ class GridRun:
         passes: the number of forward passes.
         rows: window rows per pass.
         milliseconds: the mean time of a forward pass.
-        shift: the mean price of a token; None if the lane does not know it.
+        shift: the lane's shift (`LaneStats.mean_shift`); None if it is unknown.
     """
 
     passes: int

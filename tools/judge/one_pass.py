@@ -76,10 +76,10 @@ class TestedNoise(SymbolicNoise):
 
 
 def first_tokens(decoder: WindowDecoder, p: Tensor, q: Tensor, x: int) -> tuple[Tensor, Tensor]:
-    """Return two distributions [V] at the first position, whose draft is x, over every outcome.
+    """Return two arrays [V] for the first position, whose draft is x, over all its tests' outcomes.
 
-    The first distribution is of the tokens that replace a rejected draft; it sums to the
-    probability of a rejection. The second distribution is of all committed tokens.
+    The first has each token's probability of replacing the rejected draft; it sums to the
+    probability of a rejection. The second has each token's probability of being committed.
     """
     replaced, committed = torch.zeros(2, len(p), dtype=torch.float64)
 

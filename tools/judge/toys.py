@@ -128,7 +128,8 @@ class Toy(ImageModel):
             seen = ctx.read(window, targets.tolist(), parents)
             paths = [[row[slot] for slot in sorted(row)] for row in seen]
             return torch.stack([self.logits[_state(path, self.vocab_size)] for path in paths])
-        ctx.paths = [[] if ctx.kept is None else [*ctx.kept, window[0]]]
+        known = [token for _, token in ctx.plan.known]
+        ctx.paths = [known if ctx.kept is None else [*ctx.kept, window[0]]]
         for row in range(1, len(window)):
             ctx.paths.append(
                 [*ctx.paths[row - 1 if parents is None else parents[row]], window[row]]
@@ -152,7 +153,7 @@ class Toy(ImageModel):
 
     def conditional(self, plan: Plan, tokens: Sequence[int]) -> Tensor:
         """Return p [V] for the position that follows these tokens in the plan."""
-        return self.distribution(tokens)
+        return self.distribution([*(token for _, token in plan.known), *tokens])
 
     def joint_distribution(self, plan: Plan | None = None) -> dict[tuple[int, ...], float]:
         """Return the exact probability of every whole sequence of a plan, forced ids included."""
@@ -231,7 +232,7 @@ class InfillToy(Toy):
         plan: Plan | None = None,
         slot: Slot | None = None,
     ) -> ToyContext:
-        if plan is None or plan.infilling is None:
+        if plan is None or plan.infilling is None or plan.infilling.forks:
             return super().start(prompt, guidance, guided_tokens, plan, slot)
         return InfillContext(plan)
 
@@ -272,7 +273,7 @@ class InfillToy(Toy):
         return torch.stack([self.logits_of(ctx.plan, path, target) for path, target in rows])
 
     def conditional(self, plan: Plan, tokens: Sequence[int]) -> Tensor:
-        if plan.infilling is None:
+        if plan.infilling is None or plan.infilling.forks:
             return super().conditional(plan, tokens)
         return torch.softmax(self.logits_of(plan, tokens, len(tokens)).double(), -1)
 

@@ -84,6 +84,8 @@ class Cells:
             self._hatch(image, np.setdiff1d(np.flatnonzero(known < 0), instant.cells))
             if self._layer is not Layer.PICTURE or instant.state is not LaneState.FINISHED:
                 self._outline(image)
+        if self._replay.fork is not None:
+            self._frame(image, self._replay.fork)
         if instant.state is not LaneState.FINISHED and instant.n:
             drafts = instant.cells[instant.n :]
             gaps = 1 + np.flatnonzero(np.diff(drafts) != 1)
@@ -263,6 +265,13 @@ class Cells:
             for at in np.arange(top, bottom, 2 * dash):
                 for x in (left, right):
                     pen.line((x, at, x, min(bottom, at + dash)), self._palette["ink"], width)
+
+    def _frame(self, image: Image.Image, cell: int) -> None:
+        """Draw a frame around the cell at which a fork leaves its parent."""
+        left, top, right, bottom = self._box(cell)
+        width = max(2, round(FRONTIER["width"] * self._side))
+        box = (left, top, right - 1, bottom - 1)
+        ImageDraw.Draw(image).rectangle(box, outline=self._palette["signal"], width=width)
 
     def _edge(self, image: Image.Image, cells: np.ndarray) -> None:
         """Draw the frontier: the line that separates `cells`, the committed ones, from the rest."""

@@ -84,6 +84,8 @@ class LaneReplay:
         known = header.infilling.known if header.infilling else ()
         # an infilling's token in each cell, -1 in cells to fill in; empty for a whole picture
         self.known = np.array(known, int)
+        parent = header.infilling.parent if header.infilling else None
+        self.fork = parent.cell if parent else None  # the cell at which a fork leaves its parent
         self._columns, self._total = header.grid[1], sum(c >= 0 for c in header.cells_of(lane))
         frames = [frame for frame in trace.frames if frame.lane == lane]
         self.state = frames[-1].state if frames else LaneState.WAITING

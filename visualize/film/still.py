@@ -11,7 +11,7 @@ from PIL import Image, ImageDraw
 from engine.decoders import is_claim, lane_badge
 from engine.decoders.base import Badge
 from engine.race.request import lane_names
-from engine.trace import LaneState
+from engine.trace import Header, LaneState
 from visualize.board.board import changed_sampling
 from visualize.board.snapshot import CLOCKS
 from visualize.film.cells import Cells, atlas
@@ -164,8 +164,12 @@ class Still:
         for text, baseline in zip(face.wrap(header.prompt, room, 2), baselines, strict=False):
             face.draw(image, (left, self._px(baseline)), text, self.palette["ink"])
         grid = " × ".join(map(str, header.grid))
-        names = [f"seed {header.seed}", f"model {header.model}", changed_sampling(header)]
-        filling = f", {header.infilling.masked} filled in" if header.infilling else ""
+        seed, model = f"seed {header.seed}", f"model {header.model}"
+        names = [fork_in_words(header), seed, model, changed_sampling(header)]
+        filling = ""
+        if header.infilling:
+            done = "drawn on" if header.infilling.forks else "filled in"
+            filling = f", {header.infilling.masked} {done}"
         facts = " · ".join(filter(None, [*names, header.machine, f"{grid} tokens{filling}"]))
         face = self._face(15)
         facts = face.fit(facts, right - left - self._px(120))
@@ -306,3 +310,19 @@ def _ordinal(n: int) -> str:
 
 def _even(length: int) -> int:
     return length + length % 2
+
+
+def fork_in_words(header: Header) -> str:
+    """Say from which token of which race a fork was taken; "" where that is not known."""
+    parent = header.infilling.parent if header.infilling else None
+    if header.infilling is None or parent is None:
+        return ""
+    row, column = divmod(parent.cell, header.grid[1])
+    place = f"from seed {parent.seed}, {parent.lane}, row {row + 1}, column {column + 1}"
+    if parent.instead is None:
+        return f"{place}: other noise"
+    token = header.infilling.known[parent.cell]
+    share = "" if parent.p is None else f", p {parent.p:.2g}"
+    if token == parent.instead:
+        return f"{place}: token {token}, as it was drawn{share}"
+    return f"{place}: token {token} instead of {parent.instead}{share}"

@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { isPair, pairOf, whyApart } from "../../../static/board/pair.js";
+import { DID } from "../../../static/trace/explain.js";
 import { placesOf } from "../../../static/trace/replay.js";
 import { readRace } from "../../../static/trace/step_table.js";
-import { fieldsOf, snapshot, threeSteps } from "../wire.js";
+import { Wire, fieldsOf, snapshot, threeSteps } from "../wire.js";
 
 /** A race of lanes "title state seconds passes". */
 function raceOf(id, facts, ...lanes) {
@@ -57,4 +58,24 @@ test("races of two machines compare by passes alone", () => {
   const places = placesOf({ race, hidden: new Set() }, race.lanes[0]);
   assert.deepEqual([places.seconds, places.passes], [null, 1]);
   assert.equal(pairOf(a, b, ["AR"]).note, "");
+});
+
+test("a fork stands beside its parent, each lane with its own beginning", () => {
+  const whole = snapshot([threeSteps("finished")], { id: "whole", seed: 1 });
+  const rest = new Wire("sjd", "finished", [4, 5]).step(1, 2, 2);
+  rest.cell(8, DID.ACCEPTED, { draft: 8 }).cell(9, DID.RESAMPLED, { draft: 8 });
+  const infilling = { known: [3, 7, 8, 2, -1, -1], order: "fork", parent: { cell: 3 } };
+  const fork = snapshot([rest], { id: "fork", seed: 1, infilling });
+  assert.equal(whyApart(whole, fork), "");
+  const part = { ...infilling, order: "raster" };
+  assert.equal(whyApart(whole, { ...fork, infilling: part }), "Different tokens drawn");
+  for (const pair of [pairOf(whole, fork, []), pairOf(fork, whole, [])]) {
+    assert.match(pair.prompt, /(A|B): a prompt, seed 1, a fork\./);
+    const { lanes } = readRace(pair, null);
+    const facts = Object.fromEntries(lanes.map((lane) => [lane.title[0], lane]));
+    const [a, b] = pair.id === "whole+fork" ? [facts.A, facts.B] : [facts.B, facts.A];
+    assert.deepEqual([a.total, a.fork, a.knownToken(0)], [6, null, null]);
+    assert.deepEqual([b.total, b.fork, b.knownToken(0), b.knownToken(4)], [2, 3, 3, null]);
+    assert.deepEqual(b.order, [4, 5]);
+  }
 });

@@ -40,6 +40,8 @@ from tools.judge.standard import SAMPLED
 from tools.judge.toys import InfillToy, infilling
 from tools.judge.words import in_words
 
+pytestmark = pytest.mark.exact
+
 EXAMPLES = Path(decoders.__file__).parents[2] / "examples" / "decoders"
 FEW_LARGER = (SAMPLED[0], *SAMPLED[3:5])  # a row, the Gumbel noise of four codes, an infilling
 exact = exactly()

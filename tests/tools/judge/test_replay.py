@@ -32,6 +32,8 @@ from tools.judge.enumeration import enumerated, exactly
 from tools.judge.replay import HiddenState
 from tools.judge.toys import InfillToy, Toy, infilling
 
+pytestmark = pytest.mark.exact
+
 exact = exactly()
 SETTINGS = SpeculativeSettings(window=3, fresh="uniform")
 

@@ -29,6 +29,8 @@ from tools.judge.sampling import (
 from tools.judge.standard import SAMPLED
 from tools.judge.toys import InfillToy, Toy, infilling
 
+pytestmark = pytest.mark.exact
+
 CHANCES = (0.5, 0.2, 0.3)
 
 
