@@ -65,8 +65,8 @@ def read_request(values: Mapping[str, Any], default_model: str) -> RaceRequest:
 def read_infilling(value: Any, model: Any) -> Infilling:
     """Return the infilling of a `value` {known, order, model, parent} from `infilling_value`.
 
-    A value without "model" suits any model; only a fork may have a "parent". Raises SettingError, also if the value's model is
-    not `model`, since another model's codes mean nothing to `model`.
+    A value without "model" suits any model; only a fork may have a "parent". Raises SettingError,
+    also if the value's model is not `model`, since another model's codes mean nothing to `model`.
     """
     if not isinstance(value, dict) or not isinstance(known := value.get("known"), list):
         raise SettingError(
