@@ -5,6 +5,7 @@ import { mountBets } from "./board/bet.js";
 import { MountedBoard } from "./board/board.js";
 import { isPair } from "./board/pair.js";
 import { mountRacesList } from "./board/races_list.js";
+import { mountTell } from "./board/tell.js";
 import { addressOf } from "./controls/moment.js";
 import { mountShare } from "./controls/share.js";
 import { keep, kept, markOpened, query, queryAll, windowHeight } from "./dom.js";
@@ -235,6 +236,7 @@ class Page {
     mountShare(query(this.#element, ".share", HTMLButtonElement), this.#board);
     mountRemote(this.#element, this.#board, this.#root);
     mountRacesList(this.#element, this.#board, this.#props.recordings, this.#races);
+    mountTell(this.#element, this.#board, this.#root, voter);
     mountBets(this.#element, this.#board, this.#isGuestOf, async ({ race, lane }) => {
       const options = { method: "POST", body: JSON.stringify({ voter: voter(), lane }) };
       const answer = await fetch(`${this.#root}/races/${race}/bets`, options).catch(() => null);

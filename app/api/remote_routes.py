@@ -1,14 +1,16 @@
 """The routes by which phones turn a stage's chapters and propose prompts.
 
 A stage gets a code, hears the turns of its phones and the prompts of its hall, and confirms the
-turns. Phones get their pages, and send presses and prompts.
+turns. Phones get their pages, and send presses and prompts. Their cameras read links from QR codes.
 """
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import segno
 from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
@@ -21,6 +23,8 @@ from app.races.event_stream import HEADERS
 from visualize.assets import STATIC
 
 TOO_MANY = "Too many stages have a code here. Close one of them, or try again later."
+LINK = 300  # most characters of a link that has a code
+NO_LINK = f"text is the link that the code has: http:// or https://, at most {LINK} characters."
 # The answers to bodies that are not what they have to be.
 SHAPES: dict[type[BaseModel], str] = {
     Press: "A press is {code, phone: 8 to 64 characters, number: 0 .., by: -1, 0 or 1}.",
@@ -96,6 +100,15 @@ def remote_routes(remotes: Remotes) -> list[Route]:
     async def propose(request: Request) -> Response:
         return reply(*remotes.propose(await _read(request, Proposal), address(request)))
 
+    async def code(request: Request) -> Response:
+        text = request.query_params.get("text", "")
+        if not text.startswith(("http://", "https://")) or len(text) > LINK:
+            raise Refused(422, NO_LINK)
+        image = io.BytesIO()
+        segno.make_qr(text, error="m").save(image, "svg", light="white", xmldecl=False)
+        forever = {"Cache-Control": "public, max-age=31536000, immutable"}
+        return Response(image.getvalue(), media_type="image/svg+xml", headers=forever)
+
     def shown(page: str) -> Callable[[Request], Any]:
         async def show(_: Request) -> Response:
             return HTMLResponse(page)  # whatever its code: what is sent says whether it is one
@@ -123,6 +136,7 @@ def remote_routes(remotes: Remotes) -> list[Route]:
     return [
         *(Route(path, answering(act), methods=["POST"]) for path, act in posts.items()),
         Route("/remotes/{key}/events", events),
+        Route("/qr", answering(code)),
         Route("/remote/{code}", shown(remote)),
         Route("/hall/{code}", shown(hall)),
     ]

@@ -17,13 +17,17 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from app.races.event_stream import GZIP, HEADERS, EventStream
-from app.races.live_race import LiveRace
+from app.races.live_race import MAX_BETS, LiveRace
 from app.races.race_table import StoredRace
 from app.workers.between_steps import BETWEEN_STEPS
+from engine.decoders import badge_of
+from engine.decoders.base import Badge
 from visualize.board.snapshot import Snapshot
 
 NOT_KEPT = "This race is no longer kept here."
 CLOSED = "Bets are closed, because a lane has half of its tokens."
+NOT_OVER = "The race is not over yet. Wait for its end."
+NO_VOTE = "A vote is {voter: 8 to 64 characters, lane: 0 ..}, a lane of the race."
 SESSION = 64  # characters, at most
 Find = Callable[[str], LiveRace | StoredRace | None]
 
@@ -40,13 +44,16 @@ class Bet(BaseModel):
 def race_routes(
     find: Find, replay: Callable[[StoredRace], Snapshot], leave: Callable[[str], None]
 ) -> list[Route]:
-    """Return the routes of a race's events, of bets on a race, and of leaving the page.
+    """Return the routes of a race's events, of bets and votes on a race, and of leaving the page.
 
     Races are found by id. A race that is over is sent as one event, its `replay`. For a race
-    that is not kept, the answer is 204, after which no browser asks again.
+    that is not kept, the answer is 204, after which no browser asks again. A vote names the lane
+    that a voter took for one that changes the distribution; votes are kept as long as their race.
     """
     one_at_a_time = CapacityLimiter(1)  # the page needs the server's other threads
     only_events = WeakKeyDictionary[StoredRace, bytes]()  # of races that are kept elsewhere
+
+    votes = WeakKeyDictionary[StoredRace, dict[str, int]]()  # each voter's lane
 
     def only_event(race: StoredRace) -> bytes:
         events = EventStream()
@@ -87,6 +94,27 @@ def race_routes(
             return JSONResponse({"error": CLOSED}, 409)
         return JSONResponse({"lane": placed.lane})
 
+    async def vote(request: Request) -> Response:
+        race = find(request.path_params["race"])
+        if race is None:
+            return JSONResponse({"error": NOT_KEPT}, 404)
+        if isinstance(race, LiveRace):
+            return JSONResponse({"error": NOT_OVER}, 409)
+        given = votes.setdefault(race, {})
+        lanes = race.recording.trace.header.lanes
+        if request.method == "POST":
+            try:
+                placed = Bet.model_validate_json(await request.body())
+            except ValidationError:
+                return JSONResponse({"error": NO_VOTE}, 422)
+            if placed.lane >= len(lanes):
+                return JSONResponse({"error": NO_VOTE}, 422)
+            if len(given) < MAX_BETS:
+                given.setdefault(placed.voter, placed.lane)  # a voter who knows has no second vote
+        changed = [badge_of(lane.decoder) is Badge.CHANGED_DISTRIBUTION for lane in lanes]
+        right = sum(changed[lane] for lane in given.values())
+        return JSONResponse({"votes": len(given), "right": right})
+
     async def departure(request: Request) -> Response:
         leave((await request.body()).decode("utf-8", "replace")[:SESSION])
         return Response(status_code=204)
@@ -95,6 +123,7 @@ def race_routes(
         Route("/left", departure, methods=["POST"]),
         Route("/races/{race}/events", events),
         Route("/races/{race}/bets", bet, methods=["POST"]),
+        Route("/races/{race}/votes", vote, methods=["GET", "POST"]),
     ]
 
 

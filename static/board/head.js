@@ -80,7 +80,9 @@ export function drawHead(board, state) {
   const replayed = recorded && !elsewhere && "recorded";
   const seeds = !isPair(race.snapshot) && `seed ${seed}`; // the two are said with the prompts
   const from = infilling ? forkInWords(infilling, grid[1]) : "";
-  const facts = [from && `from ${from}`, seeds, `model ${model}`, sampling, where, size, replayed];
+  say(part("origin"), from && `From ${from}.`);
+  part("origin").hidden = !from;
+  const facts = [seeds, `model ${model}`, sampling, where, size, replayed];
   say(part("meta"), prompt ? facts.filter(Boolean).join(" · ") : INTRODUCTION);
   const done = isOver(race) && live;
   const how = live ? howLanesRun(race.snapshot) : "";

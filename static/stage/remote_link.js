@@ -3,7 +3,7 @@
 // speaker opens it.
 
 import { isResting } from "../controls/keys.js";
-import { closest, finder, keep, kept, say } from "../dom.js";
+import { attribute, closest, finder, keep, kept, say } from "../dom.js";
 import { countOf } from "../numbers.js";
 import { openStream } from "../trace/stream.js";
 
@@ -22,6 +22,7 @@ export function mountRemote(root, { state, go, onChange }, server) {
   /** @type {(() => void) | null} closes the stream of turns */
   let closeTurns = null;
   let own = ""; // the address below which the server hears this stage
+  let turnCode = ""; // of the stage, in the link that turns it
   let hallCode = ""; // of the open hall
 
   /** @param {{ code: string, key: string, heard?: number }} remote */
@@ -30,6 +31,7 @@ export function mountRemote(root, { state, go, onChange }, server) {
     keepHeard();
     const local = LOOPBACK.includes(location.hostname);
     own = `${server}/remotes/${key}`;
+    turnCode = code;
     say(part("remote-link"), linkOf(`remote/${code}`));
     say(
       part("remote-local"),
@@ -56,6 +58,26 @@ export function mountRemote(root, { state, go, onChange }, server) {
     drawHall();
   }
 
+  /**
+   * Draw the code of a link, for a phone's camera. A phone cannot open a link to localhost.
+   * @param {HTMLElement} image @param {string} path @param {string} words
+   */
+  function drawCode(image, path, words) {
+    image.hidden = LOOPBACK.includes(location.hostname);
+    if (image.hidden) return;
+    attribute(image, "src", `${server}/qr?text=${encodeURIComponent(`${server}/${path}`)}`);
+    attribute(image, "alt", words);
+  }
+
+  // Draw the link by which a phone watches the race on the board.
+  function drawWatch() {
+    const { id = "" } = state.race?.snapshot ?? {};
+    part("watch").hidden = closeTurns === null || !id || id.includes("+");
+    if (part("watch").hidden) return;
+    say(part("watch-link"), `Watch: ${linkOf(`?race=${id}`)}`);
+    drawCode(part("watch-qr"), `?race=${id}`, "A code of the link to watch the race");
+  }
+
   /** Write a link for a phone, as a person types it. @param {string} path */
   const linkOf = (path) => `${server.replace(/^https?:\/\//, "")}/${path}`;
 
@@ -72,6 +94,9 @@ export function mountRemote(root, { state, go, onChange }, server) {
     button.hidden = closeTurns === null;
     say(button, hallCode ? "Close the hall" : "Take prompts from the hall");
     part("remote-link").hidden = hallCode !== "";
+    const path = hallCode ? `hall/${hallCode}` : `remote/${turnCode}`;
+    drawCode(part("remote-qr"), path, `A code of the link ${linkOf(path)}`);
+    drawWatch();
     say(part("hall-link"), hallCode && `Prompts: ${linkOf(`hall/${hallCode}`)}`);
     const count = countOf(state.hall.length, "prompt");
     say(part("hall-count"), hallCode && `${count} so far: press / to pick one.`);
@@ -106,6 +131,7 @@ export function mountRemote(root, { state, go, onChange }, server) {
   });
   let wasPresent = false;
   onChange(({ present }) => {
+    drawWatch();
     if (present === wasPresent) return;
     wasPresent = present;
     const before = kept(() => sessionStorage, KEPT);

@@ -225,7 +225,9 @@ def test_a_picture_is_drawn_on_from_a_token_and_stands_beside_its_parent(open_pa
     token = int(other.locator(".bar-id").inner_text())
     other.get_by_role("button", name="Draw on").click()
     meta = page.locator(".board .meta")
-    expect(meta).to_contain_text(f"from seed 7, Vanilla AR, row 3, column 3: token {token} instead")
+    origin = page.locator(".board .origin")
+    words = f"From seed 7, Vanilla AR, row 3, column 3: token {token} instead"
+    expect(origin).to_contain_text(words)
     finished(page)
     expect(meta).to_contain_text("21 drawn on")
     assert hashes(page, "n") == ["21"] * 2
@@ -257,7 +259,7 @@ def test_a_picture_is_drawn_on_from_a_token_and_stands_beside_its_parent(open_pa
     others.locator(".atlas").click(position={"x": 4, "y": 4})
     expect(others.locator("input")).to_have_value("0")
     others.get_by_role("button", name="Other noise from here").click()
-    expect(meta).to_contain_text("row 3, column 3: other noise")
+    expect(origin).to_have_text("From seed 7, Vanilla AR, row 3, column 3: other noise.")
     finished(page)
     assert hashes(page, "n") == ["22"] * 2
     page.locator(".fill-whole").click()

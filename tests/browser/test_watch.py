@@ -16,7 +16,7 @@ def race_id(page: Page) -> str:
 def test_guests_watch_a_race_by_its_link_bet_on_it_and_queue(open_page, held, model) -> None:
     """And do not end it; at the finish all see the same, and how the bets came out."""
     host = open_page(held)
-    race(host, lanes=("ar", "sjd"))
+    race(host, lanes=("ar", "sjd", "gsd:G=16;d=1"))
     running(host)
     mine = race_id(host)
     expect(host.locator(".bets")).to_be_hidden()
@@ -57,6 +57,31 @@ def test_guests_watch_a_race_by_its_link_bet_on_it_and_queue(open_page, held, mo
     expect(host.locator(".pace")).not_to_contain_text("You bet")
     assert hashes(guest) == hashes(host)
     assert race_id(host) == race_id(guest) == mine
+
+    # Who looks at the pictures without names says once which is changed; the host sees how many.
+    told = guest.get_by_role("dialog", name="Could you tell?")
+    for page in (host, guest):
+        page.get_by_role("button", name="Could you tell?").click()
+        expect(page.locator(".tell canvas")).to_have_count(2)
+        expect(page.locator(".tell")).not_to_contain_text("GSD")
+    host.get_by_role("button", name="Show the answer").click()
+    expect(host.locator(".tell-words")).to_have_text("Nobody has answered yet.")
+    captions = host.locator(".tell figcaption")
+    changed = host.locator(".tell figure.changed")
+    expect(changed).to_contain_text(re.compile("GSD.*: changed distribution, shift"))
+    letter = "AB"[["GSD" in text for text in captions.all_inner_texts()].index(True)]
+    told.get_by_role("button", name=f"{letter} is changed").click()
+    expect(guest.locator(".tell-words")).to_contain_text(
+        "You told it. Right so far: 1 of 1 answer."
+    )
+    expect(host.locator(".tell-words")).to_contain_text("Right so far: 1 of 1 answer.")
+    guest.get_by_role("button", name="Close").click()
+    guest.get_by_role("button", name="Could you tell?").click()
+    expect(guest.locator(".tell-words")).to_contain_text("You told it.")
+    expect(guest.get_by_role("button", name="is changed")).to_have_count(0)
+    guest.get_by_role("button", name="Close").click()
+    host.keyboard.press("Escape")
+    expect(told).to_have_count(0)
     finished(other)
     prompted(other, "rocket")
     expect(note).to_be_hidden()

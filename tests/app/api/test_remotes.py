@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
+from urllib.parse import quote
 
 import httpx
 import pytest
+import segno
 from starlette.applications import Starlette
 
 from app.api import remotes as module
 from app.api.hall import FULL_HALL, LENGTH, PROPOSED, Proposal
-from app.api.remote_routes import remote_routes
+from app.api.remote_routes import LINK, NO_LINK, remote_routes
 from app.api.remotes import (
     AWAY_SECONDS,
     BEHIND,
@@ -267,6 +270,18 @@ def test_the_routes_give_codes_and_say_what_they_are_not(remotes, clock) -> None
     assert (last.status_code, events.status_code, page.status_code) == (429, 204, 200)
     assert "Close one of them" in last.json()["error"]
     assert page.text.count("<button") == 2
+
+
+def test_a_link_has_a_code_for_a_camera_and_what_is_none_has_a_sentence(remotes) -> None:
+    link = "https://a.example/photo/hall/12345678"
+    texts = link, "", "javascript:alert(1)", "https://" + LINK * "a"
+    asked = [("GET", f"/qr?text={quote(text, safe='')}", "") for text in texts]
+    good, *bad = run(_ask(remotes, *asked))
+    assert good.headers["content-type"] == "image/svg+xml"
+    expected = io.BytesIO()
+    segno.make_qr(link, error="m").save(expected, "svg", light="white", xmldecl=False)
+    assert good.content == expected.getvalue()
+    assert all((each.status_code, each.json()["error"]) == (422, NO_LINK) for each in bad)
 
 
 def proposed(code: str, prompt: str, phone: str = "phone-one") -> Proposal:

@@ -1,8 +1,8 @@
-"""The stream of a race and the bets on it, as a page's server has them."""
+"""The stream of a race, and the bets and votes on it, as a page's server has them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
@@ -11,7 +11,7 @@ from gradio_client import Client
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from app.races.race_events import CLOSED, SESSION, race_routes
+from app.races.race_events import CLOSED, NO_VOTE, NOT_OVER, SESSION, race_routes
 from app.races.race_table import StoredRace
 from tests.app.conftest import positional
 from tests.browser.servers import Held, served
@@ -38,9 +38,9 @@ def client(url) -> Iterator[httpx.Client]:
         yield client
 
 
-def begin(url: str) -> str:
+def begin(url: str, lanes: Sequence[str] = ("sjd",)) -> str:
     """Begins a race as a page does; its id."""
-    value = Client(url, verbose=False).predict(*positional(lanes=["sjd"]), api_name="/board")
+    value = Client(url, verbose=False).predict(*positional(lanes=list(lanes)), api_name="/board")
     assert value.keys() == {"race", "key", "more"}
     return value["race"]
 
@@ -121,3 +121,23 @@ def test_bets_are_taken_while_they_are_open(url, client, model) -> None:
     assert '"bets":[1]' in last
     assert client.post(f"/races/{race}/bets", json=good).status_code == 409
     assert client.post("/races/another/bets", json=good).status_code == 404
+
+
+def test_a_voter_says_once_which_lane_is_changed_when_the_race_is_over(url, client, model) -> None:
+    model.hold()
+    race = begin(url, lanes=["ar", "gsd"])
+    address, good = f"/races/{race}/votes", {"voter": "a voter's name", "lane": 1}
+    early = client.post(address, json=good)
+    assert (early.status_code, early.json()["error"]) == (409, NOT_OVER)
+    model.release()
+    events(client, race)
+    assert client.get(address).json() == {"votes": 0, "right": 0}
+    assert client.post(address, json=good).json() == {"votes": 1, "right": 1}
+    assert client.post(address, json={**good, "lane": 0}).json() == {"votes": 1, "right": 1}
+    other = {"voter": "another name", "lane": 0}
+    assert client.post(address, json=other).json() == {"votes": 2, "right": 1}
+    for bad in ({}, {**good, "lane": 2}, {**good, "lane": True}, [], {**good, "right": 1}):
+        answer = client.post(address, json=bad)
+        assert (answer.status_code, answer.json()["error"]) == (422, NO_VOTE)
+    assert client.get(address).json() == {"votes": 2, "right": 1}
+    assert client.get("/races/another/votes").status_code == 404
