@@ -18,8 +18,10 @@ from engine.decoders.ar import VanillaAR
 from engine.infilling import Infilling, box_mask
 from engine.models import load
 from engine.models.base import ImageModel
-from engine.race import Race, RaceRequest
+from engine.race import Lane, Race, RaceRequest
+from engine.race.fork import fork
 from engine.race.request import parse_lane
+from engine.trace import Trace
 from visualize.assets import STATIC
 from visualize.pictures.recorded_race import RecordedRace, record
 
@@ -42,8 +44,20 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
+class Other:
+    """Another token in a cell of vanilla AR's picture, from which a race draws on.
+
+    The picture is that of the recorded race `race`, which has the same prompt and seed.
+    """
+
+    race: str
+    cell: int
+    token: int
+
+
+@dataclass(frozen=True, slots=True)
 class RaceSpec:
-    """A race to record as <slug>.json: of whole pictures or, with `part`, of an infilling.
+    """A race to record as <slug>.json: of whole pictures, with `part` of an infilling, or a fork.
 
     `lanes` are written as `engine.race.request.parse_lane` reads them.
     """
@@ -53,6 +67,7 @@ class RaceSpec:
     seed: int
     lanes: tuple[str, ...] = DEFAULT
     part: Part | None = None
+    other: Other | None = None
 
 
 # Smooth backgrounds are easy to draft, textures are hard, and things are in between.
@@ -68,6 +83,7 @@ SPECS = (
         FILLED,
         Part("cat and dog on green grass", 4, (5, 0, 10, 10)),
     ),
+    RaceSpec("fork", "sailboat on sunset clouds", 9, ("ar", "sjd"), other=Other("tour", 25, 508)),
     RaceSpec("rows", "panda on green grass", 6, ("ar", "zipar:s=1", "zipar:s=4", "rows")),
     RaceSpec("tour", "sailboat on sunset clouds", 9, TOURED),
 )
@@ -79,10 +95,18 @@ def run_and_record(spec: RaceSpec, model: ImageModel) -> RecordedRace:
     if spec.part:
         codes = VanillaAR(model).generate(spec.part.prompt, spec.part.seed)
         infilling = Infilling.of_mask(codes, box_mask(model.grid, *spec.part.box))
-    lanes = tuple(map(parse_lane, spec.lanes))
+    if spec.other:
+        parent = _run(spec, (Lane("ar"),), model, None)
+        infilling = fork(parent, spec.other.race, 0, spec.other.cell, spec.other.token)
+    return record(_run(spec, tuple(map(parse_lane, spec.lanes)), model, infilling), model)
+
+
+def _run(
+    spec: RaceSpec, lanes: tuple[Lane, ...], model: ImageModel, infilling: Infilling | None
+) -> Trace:
     request = RaceRequest(spec.prompt, spec.seed, lanes, model.sampling, model.name, infilling)
     race = Race(model, request)
-    return record(race.trace(list(race)), model)
+    return race.trace(list(race))
 
 
 def main() -> None:

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from app.races.race_table import StoredRace
+from engine.infilling import FORK
 from visualize.board.snapshot import Snapshot
 from visualize.pictures.recorded_race import RecordedRace
 
 FOLDER = Path(__file__).parents[2] / "static" / "races"
-TOUR, ROWS = "tour", "rows"  # races of the guided tour
+TOUR, ROWS, OTHER = "tour", "rows", "fork"  # races of the guided tour
 
 
 class RecordedRaces:
@@ -25,16 +26,23 @@ class RecordedRaces:
         self._texts = {file.stem: file.read_text("utf-8") for file in sorted(folder.glob("*.json"))}
         headers = {name: json.loads(text)["header"] for name, text in self._texts.items()}
         self.headers = headers  # each race's prompt, seed, model and more
-        parts = [name for name, header in headers.items() if header.get("infilling")]
+        orders = {
+            name: header["infilling"]["order"]
+            for name, header in headers.items()
+            if header.get("infilling")
+        }
+        parts = [name for name, order in orders.items() if order != FORK]
         self.titles = {
-            name: f"{header['prompt']}{', a part filled in' * (name in parts)}"
+            name: header["prompt"]
+            + ", a part filled in" * (name in parts)
+            + ", with another token" * (orders.get(name) == FORK)
             for name, header in headers.items()
         }
         # the tour's races, by what their chapters are about
-        named = {"whole": TOUR, "rows": ROWS, "filling": next(iter(parts), "")}
+        named = {"whole": TOUR, "rows": ROWS, "filling": next(iter(parts), ""), "fork": OTHER}
         self.tours = {about: name for about, name in named.items() if name in self._texts}
         # what the page opens with
-        self.first = next((x for x in self.titles if x not in {TOUR, ROWS, *parts}), None)
+        self.first = next((x for x in self.titles if x not in {TOUR, ROWS, *orders}), None)
         self.race = functools.cache(self._race)
         self.replay = functools.cache(self._replay)
 

@@ -16,6 +16,7 @@ import {
 } from "./exact_chapters.js";
 import { racedIndex } from "./examples.js";
 import { fillInAPart } from "./filling_chapter.js";
+import { drawOn } from "./fork_chapter.js";
 import { whatBothShare } from "./overlap_chapter.js";
 import { CHAPTERS } from "./outline.js";
 import { askQuestions } from "./questions.js";
@@ -38,14 +39,15 @@ const SCENES = [
   drawRowsAtOnce,
   guessInEveryRow,
   fillInAPart,
+  drawOn,
   askQuestions,
 ];
 
 /**
  * Return the tour of a race. `missing` has the chapters whose decoder made no step in the race. A
  * recorded race of the tour (one of `races`) has its own chapters, and places for the chapters of
- * the other recorded races. Without `races`, an infilling has only the chapter on infilling, and
- * any other race has all the other chapters.
+ * the other recorded races. Without `races`, an infilling has only the chapter on infilling, a fork
+ * that on forks, and any other race has all the other chapters.
  * @param {Race} race @param {TourRaces | null} races
  * @returns {Found}
  */
@@ -54,12 +56,14 @@ export function tourOf(race, races = null) {
   const chapters = [];
   /** @type {Found["missing"]} */
   const missing = [];
-  const filling = Boolean(race.snapshot.infilling);
+  const { infilling } = race.snapshot;
+  const own = infilling && (infilling.order === "fork" ? "fork" : "filling");
   CHAPTERS.forEach((entry, i) => {
     const { title, part = "whole" } = entry;
     const number = i + 1;
     const home = races?.[part];
-    const isHere = races ? home === race.snapshot.id : filling === (part === "filling");
+    const isOwn = own ? part === own : part !== "fork" && part !== "filling";
+    const isHere = races ? home === race.snapshot.id : isOwn;
     if (isHere && entry.decoders.some((name) => racedIndex(race, name) >= 0))
       chapters.push(chapterOf(entry, i, race));
     else if (isHere) missing.push({ number, title });

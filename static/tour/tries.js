@@ -1,7 +1,7 @@
 // The suggestions of the tour's last page. A board without a form has only some of them.
 
 import { askForPrompt } from "../controls/prompt_dialog.js";
-import { query } from "../dom.js";
+import { query, queryAll } from "../dom.js";
 
 const BEYOND = ["gsd", "gsd:G=50"]; // lanes to try: the paper's group, and one five times as large
 
@@ -28,6 +28,17 @@ export const triesOf = (root, { state, go }, leave, end) => [
     act: () => {
       end({ present: false });
       query(root, ".lane:not([hidden]) .fill").click();
+    },
+  },
+  {
+    title: "Change a token",
+    words: "Press Draw on beside a token that did not come: what would the picture be?",
+    needs: '[data-forks="1"] .lane:not([hidden])',
+    act: () => {
+      const [rows, columns] = state.race?.grid ?? [1, 1];
+      const cell = Math.floor(rows / 2) * columns + Math.floor(columns / 2);
+      const lane = queryAll(root, ".lane").findIndex(({ hidden }) => !hidden);
+      end({ cell: { lane, cell, pinned: true }, present: false });
     },
   },
   {

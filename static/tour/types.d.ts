@@ -1,7 +1,7 @@
 // A chapter of the tour, and what the page gives to it. Types alone.
 
 /** The chapters that a recorded race of the tour has. */
-type Part = "whole" | "rows" | "filling";
+type Part = "whole" | "rows" | "filling" | "fork";
 /** The ids of the tour's recorded races, of which some may not be there. */
 type TourRaces = Partial<Record<Part, string>>;
 /** The recorded races of the tour, and how to ask for a race, which then comes as a snapshot. */

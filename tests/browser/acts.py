@@ -178,7 +178,10 @@ def wide(page: Page) -> int:
 def unhurt(page: Page) -> None:
     """Nothing that a visitor wrote has run, or become an element."""
     assert page.evaluate("window.hit") is None
-    made = ".board img:not([class]), .board .head svg, .board script, .board iframe, #notice img, #whatif img"
+    made = (
+        ".board img:not([class]), .board .head svg, .board script, .board iframe, #notice img,"
+        " #whatif img"
+    )
     assert page.locator(made).count() == 0
 
 

@@ -25,7 +25,10 @@ def test_it_follows_the_system_fits_a_phone_and_shows_as_text_what_a_visitor_wro
     assert page.title() == " ".join(f"{HOSTILE} · Photo Finish".split())
     assert page.evaluate("window.hit") is None
     assert page.evaluate("document.querySelectorAll('script').length") == 2
-    made = ".board img:not([class]), .board .head svg, .board script, .board iframe, body > b, title ~ b"
+    made = (
+        ".board img:not([class]), .board .head svg, .board script, .board iframe, body > b,"
+        " title ~ b"
+    )
     assert page.locator(made).count() == 0
 
     assert wide(page) <= 0

@@ -42,7 +42,7 @@ CHAPTERS = {  # each with the lanes that it shows
     "Your turn": ["sjd", "gsd", "sjd-pac"],
 }
 TITLES = list(CHAPTERS)
-NUMBERS = (*range(1, 14), 15, 16)  # 14 fills in a part, in a race that is not there
+NUMBERS = (*range(1, 14), 16, 17)  # 14 and 15 are of races that are not there
 LAST = len(TITLES)
 ROWS = LAST - 3  # two chapters of a race of their own
 TEST = LAST - 1
@@ -133,7 +133,7 @@ def test_the_tour_is_walked_on_the_page_and_back_on_the_stage(recorded_url, open
     page.locator(".tour").click()
     prompted(page, "the tour")
     expect(page.locator(".tour")).to_have_attribute("aria-pressed", "true")
-    expect(page.locator(".chapter-count")).to_have_text("1 of 16")
+    expect(page.locator(".chapter-count")).to_have_text("1 of 17")
     # letters typed into a field are no keys of the tour
     field = page.locator("#prompt input, #prompt textarea")
     field.fill("")
@@ -341,7 +341,7 @@ def test_questions_are_answered_on_the_board_and_by_keys(open_file, toured) -> N
     expect(title).to_have_text("When does speculation lose?")
     key(page, "n")  # a file has one race, and leaves out the chapters of the other
     expect(title).to_have_text("Test yourself")
-    expect(page.locator(".chapter-count")).to_have_text("15 of 16")
+    expect(page.locator(".chapter-count")).to_have_text("16 of 17")
     ask, verdict = page.locator(".self-test-ask"), page.locator(".self-test-verdict")
     check, on = page.locator(".self-test-check"), page.locator(".self-test-next")
     expect(ask).to_have_text(re.compile("^1 of 8: Choose any token of the lane .* fewest passes"))

@@ -16,7 +16,7 @@ import { seenInWords } from "../../static/trace/neighbours.js";
 import { laneAt } from "../../static/trace/replay.js";
 import { candidates, refined, row, weighed } from "./rows.js";
 import * as races from "./tour/races.js";
-import { Wire, filledIn, laneOf, plain, raceOf, range, rolling, threeSteps } from "./wire.js";
+import { Wire, filledIn, forked, laneOf, plain, raceOf, range, rolling, threeSteps } from "./wire.js";
 
 const { ACCEPTED, RESAMPLED, FRESH, FORCED, REFINED, REJECTED, DROPPED } = DID;
 
@@ -454,6 +454,7 @@ const tours = {
   "a fresh guess beside a draft": races.tour(races.freshGuess()),
   "nothing happened": races.tour(new Wire("ar", "waiting")),
   "a part that is filled in": tourOf(filledIn()),
+  "a fork": tourOf(forked()),
 };
 
 export const prose = [

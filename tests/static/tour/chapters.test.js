@@ -27,9 +27,17 @@ test("each of the tour's recorded races has a place for the others' chapters", (
   const places = (race, races) => fieldsOf(tourOf(race, races).chapters, "number", "elsewhere");
   const filled = filledIn();
   filled.snapshot.id = "part";
-  const expected = [...Array(11).fill("tour"), "front", "front", undefined, "tour", undefined];
+  const expected = [
+    ...Array(11).fill("tour"),
+    "front",
+    "front",
+    undefined,
+    "other",
+    "tour",
+    undefined,
+  ];
   assert.deepEqual(
-    places(filled, { whole: "tour", rows: "front", filling: "part" }),
+    places(filled, { whole: "tour", rows: "front", filling: "part", fork: "other" }),
     expected.map((home, i) => [i + 1, home]),
   );
   const race = readRace(snapshot([ar()], { id: "tour", grid: [1, 6] }), null);

@@ -1,0 +1,57 @@
+"""Forks: where a picture leaves the tokens that a lane drew, as if another token had come."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engine.infilling import FORK, MASKED, Infilling, Parent
+from engine.race.request import lane_names
+from engine.settings import SettingError
+from engine.trace import Trace
+from engine.trace.shares import ONE
+
+
+def fork(trace: Trace, race: str, lane: Any, cell: Any, token: Any) -> Infilling:
+    """Return the beginning of a lane's picture, to be drawn on from `cell`.
+
+    It has the lane's tokens before the cell in raster order, and `token` in the cell. If `token` is
+    None, the cell is drawn again. `race` is the race's id. Raises SettingError where the values,
+    which a browser may have sent, name no such beginning.
+    """
+    header = trace.header
+    if type(lane) is not int or not 0 <= lane < len(header.lanes):
+        raise SettingError(f"lane is a number from 0 to {len(header.lanes) - 1} of this race.")
+    tokens = trace.tokens(lane).tolist()
+    if type(cell) is not int or not 0 <= cell < len(tokens):
+        raise SettingError(f"cell is a number from 0 to {len(tokens) - 1} of this race's picture.")
+    if MASKED in tokens[: cell + 1]:
+        raise SettingError(
+            "This lane stopped before it had drawn all tokens up to this one. Choose an earlier"
+            " token."
+        )
+    name, known = lane_names(header.lanes)[lane], tokens[:cell]
+    if token is None:
+        if cell == 0:
+            raise SettingError("This is the first token: press New seed for another whole picture.")
+        parent = Parent(race, header.seed, name, cell)
+    else:
+        if cell == len(tokens) - 1:
+            raise SettingError("This is the last token: nothing is left to draw on.")
+        if type(token) is not int or not 0 <= token < header.vocab_size:
+            raise SettingError(
+                f"A token is a whole number from 0 to {header.vocab_size - 1}, not {token!r:.40}."
+            )
+        known = [*known, token]
+        p = _probability(trace, lane, cell, token)
+        parent = Parent(race, header.seed, name, cell, tokens[cell], p)
+    return Infilling((*known, *[MASKED] * (len(tokens) - len(known))), FORK, parent)
+
+
+def _probability(trace: Trace, lane: int, cell: int, token: int) -> float | None:
+    """Return p of a token in a cell that a lane drew; None if it is not recorded."""
+    table, cells = trace.table(lane), trace.header.cells_of(lane)
+    if cell not in cells:  # it was known from the start
+        return None
+    [row] = ((table.position == cells.index(cell)) & table.committed).nonzero()[0].tolist()
+    at = (table.positions["top"][row] == token).nonzero()[0]
+    return round(float(table.positions["top_shares"][row][at[0]] / ONE), 4) if len(at) else None
