@@ -16,7 +16,17 @@ import { seenInWords } from "../../static/trace/neighbours.js";
 import { laneAt } from "../../static/trace/replay.js";
 import { candidates, refined, row, weighed } from "./rows.js";
 import * as races from "./tour/races.js";
-import { Wire, filledIn, forked, laneOf, plain, raceOf, range, rolling, threeSteps } from "./wire.js";
+import {
+  Wire,
+  filledIn,
+  forked,
+  laneOf,
+  plain,
+  raceOf,
+  range,
+  rolling,
+  threeSteps,
+} from "./wire.js";
 
 const { ACCEPTED, RESAMPLED, FRESH, FORCED, REFINED, REJECTED, DROPPED } = DID;
 
