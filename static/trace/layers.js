@@ -87,7 +87,8 @@ export function layerValue(lane, view, cell, layer, against = null) {
   if (layer === "status") return lane.status(row);
   const committed = lane.rank[cell] < view.n;
   if (layer === "differs") {
-    const token = committed && against ? committedToken(against, cell) : null;
+    if (!committed || !against) return null;
+    const token = against.knownToken(cell) ?? committedToken(against, cell);
     return token === null ? null : Number(lane.token(row) !== token);
   }
   if (layer === "waiting") return lane.waits[row] + (committed ? 0 : 1);

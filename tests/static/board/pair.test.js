@@ -3,9 +3,10 @@ import test from "node:test";
 
 import { isPair, pairOf, whyApart } from "../../../static/board/pair.js";
 import { DID } from "../../../static/trace/explain.js";
-import { placesOf } from "../../../static/trace/replay.js";
+import { layerValue } from "../../../static/trace/layers.js";
+import { laneAt, placesOf } from "../../../static/trace/replay.js";
 import { readRace } from "../../../static/trace/step_table.js";
-import { Wire, fieldsOf, snapshot, threeSteps } from "../wire.js";
+import { Wire, fieldsOf, range, snapshot, threeSteps } from "../wire.js";
 
 /** A race of lanes "title state seconds passes". */
 function raceOf(id, facts, ...lanes) {
@@ -64,7 +65,7 @@ test("a fork stands beside its parent, each lane with its own beginning", () => 
   const whole = snapshot([threeSteps("finished")], { id: "whole", seed: 1 });
   const rest = new Wire("sjd", "finished", [4, 5]).step(1, 2, 2);
   rest.cell(8, DID.ACCEPTED, { draft: 8 }).cell(9, DID.RESAMPLED, { draft: 8 });
-  const infilling = { known: [3, 7, 8, 2, -1, -1], order: "fork", parent: { cell: 3 } };
+  const infilling = { known: [3, 6, 8, 2, -1, -1], order: "fork", parent: { cell: 3 } };
   const fork = snapshot([rest], { id: "fork", seed: 1, infilling });
   assert.equal(whyApart(whole, fork), "");
   const part = { ...infilling, order: "raster" };
@@ -77,5 +78,11 @@ test("a fork stands beside its parent, each lane with its own beginning", () => 
     assert.deepEqual([a.total, a.fork, a.knownToken(0)], [6, null, null]);
     assert.deepEqual([b.total, b.fork, b.knownToken(0), b.knownToken(4)], [2, 3, 3, null]);
     assert.deepEqual(b.order, [4, 5]);
+    // Known tokens are compared, too: the parent's are 5, 6, 9, 1, 2, 3.
+    const view = laneAt(a, a.count);
+    const differs = range(6).map((cell) => layerValue(a, view, cell, "differs", b));
+    assert.deepEqual(differs, [1, 0, 1, 1, 1, 1]);
+    const back = range(6).map((cell) => layerValue(b, laneAt(b, b.count), cell, "differs", a));
+    assert.deepEqual(back, [null, null, null, null, 1, 1]);
   }
 });
