@@ -164,7 +164,10 @@ def _deploy(options: Options, name: str, route: str) -> None:
 
 
 def _say_what_is_missing(options: Options) -> None:
-    """Print a message if the cluster has too few machines even when idle: Serve waits for more."""
+    """Print a message if even the idle cluster has no room for the least number of racers.
+
+    Serve then waits for more machines.
+    """
     import ray
 
     needs = {kind: n for kind, n in (("CPU", options.cpus), ("GPU", options.gpus)) if n}
@@ -214,7 +217,7 @@ def _watch(name: str, where: str) -> None:
 
 
 def _plain(message: str) -> str:
-    """Return what Ray's `message` means here, as SLOW has it; otherwise return `message`."""
+    """Return SLOW's explanation of Ray's `message`; if there is no explanation, `message`."""
     return next((words for part, words in SLOW.items() if part in message), message)
 
 

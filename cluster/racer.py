@@ -83,7 +83,7 @@ class Racer:
             await asyncio.shield(loop.run_in_executor(thread, events.close))
 
     def _thread(self, name: str) -> ThreadPoolExecutor:
-        """Return the thread that warmed the model up, in which the model's races are closed too."""
+        """Return the thread that warmed the model up, in which its races also run and close."""
         own = name == self._pool.own.name
         return device_thread(torch.device("cpu") if own else self._device)
 

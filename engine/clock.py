@@ -5,7 +5,7 @@ A lane is charged for its own steps and for nothing else. `WindowDecoder.steps` 
 * `draft`: proposing a window with a drafter's network.
 * `forward`: the target's pass over the window's rows, guidance rows included. The first pass reads
   the prompt as well.
-* `verify`: proposing without a drafter, sampling probabilities, the acceptance rule, copying the
+* `verify`: proposing without a drafter, turning logits into p, the acceptance rule, copying the
   number of committed tokens to the host, and preparing the next step: drafts, their q, noise.
 * `cache`: `ImageModel.keep`, which makes the committed rows permanent.
 
@@ -32,9 +32,8 @@ class StepClock:
     """Stopwatch for the parts of a step.
 
     `lap(part)` charges the time since the last lap to a part of the step; `skip()` discards that
-    time. `wait()` waits for the device, and `seconds()` returns the laps before that wait. Laps
-    after the wait count for the next step, because reading them would take a second
-    synchronisation.
+    time. `wait()` waits for the device, and `seconds()` sums the laps before that wait. Laps after
+    the wait count for the next step, because reading them would take a second synchronisation.
     """
 
     def __init__(self, device: torch.device) -> None:
@@ -68,9 +67,9 @@ class StepClock:
         self._waited = len(self._laps)
 
     def seconds(self) -> Seconds:
-        """Return the seconds that each part took in the laps before the last wait.
+        """Return the seconds of each part, summed over the laps before the last wait.
 
-        Every lap counts once: the next call returns the seconds of the laps after that wait.
+        These laps are then dropped, so that each lap counts in one call only.
         """
         spent: dict[str, float] = {}
         for part, begin, end in self._laps[: self._waited]:

@@ -31,13 +31,13 @@ class Plan:
 
     A model numbers the tokens of its pictures by *slots*: raster order, with forced tokens between
     them. A decode numbers the tokens that it fills in by *positions*, in the order in which it
-    fills them in. `engine/plan.py` makes the plans. A row of a forward pass that asks for a token
-    has its query in the slot before the token's slot.
+    fills them in. `engine/plan.py` makes the plans. Each row of a forward pass asks for one token.
+    The row's query is in the slot before that token's slot.
 
-    With `fronts`, several rows of the grid are drawn at once. A token's slot, not the time at which
-    it was committed, then decides which other tokens see it. A row of the window counts as standing
-    in its query's slot. The row sees every committed token in an earlier slot, and an uncommitted
-    token only if the row follows that token.
+    With `fronts`, several rows of the grid are drawn at once, and positions are in raster order.
+    Slots, not the times of commits, then decide what a row of the window sees. The row sees every
+    committed token in a slot before its query's slot. It sees an uncommitted token only if the row
+    follows that token.
 
     Raises ValueError where `cells`, `slots` and `forced` have different lengths.
     """
@@ -149,8 +149,9 @@ class Diagnostics:
 class Verification:
     """The result of a decoder's rule on a window, as `verify` returns it, on the device.
 
-    Row i is for position n + i. If `places` is given, row i is the window's row i, for position
-    `places[i]`. Raises ContractError where the columns have different lengths.
+    Row i is for position n + i, where n is the frontier before the pass. If `places` is given, row
+    i is instead the window's row i, for position `places[i]`. Raises ContractError where the
+    columns have different lengths.
     """
 
     count: Tensor  # number of committed positions, 0-dim
@@ -162,7 +163,7 @@ class Verification:
     uniform: Tensor  # the uniform number compared with `acceptance` [R]; NaN if none was compared
     drafts: Tensor | None = None  # verified drafts [R], -1 for none; if None, the window's drafts
     path: Tensor | None = None  # row that leads to each position; if None, row i leads to n + i
-    redraws: bool = True  # whether uncommitted positions keep or get a draft
+    redraws: bool = True  # whether uncommitted positions have drafts after the pass
     places: Tensor | None = None  # position of each row, if the positions are not consecutive
     # The loop sorts the rows by rank [R]: 0 for a committed position, 1 for an uncommitted one, 2
     # for padding. If None, the rows are sorted already.

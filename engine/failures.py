@@ -8,7 +8,7 @@ from enum import Enum
 class Failure(Enum):
     """A kind of failure.
 
-    Where an exception is caught, `engine.models.supply.device.classify` gives it its kind.
+    `engine.models.supply.device.classify` returns the kind of a caught exception.
     """
 
     OUT_OF_MEMORY = "out of memory"

@@ -13,17 +13,22 @@ ELSEWHERE = -2  # for a window row that is no root; -1 stands for the prompt's l
 
 @dataclass(frozen=True, slots=True)
 class Front:
-    """The window of one grid row.
+    """The window of one grid row in one pass.
 
-    The front reads `fed` tokens, which ask for the `fed` positions in raster order from `start` on.
-    The first `drafts` positions have a draft, and the first `room` drafts are tested. With a
-    `bonus`, the position after the tested drafts gets a token too if all these drafts are accepted.
-
-    `root` is the position of the first token that the front reads: the row's newest token. -1
-    stands for the prompt's last token. If the row has no token yet, the front reads the last token
-    of the row above. While the row above is incomplete, the front `borrows` that row's newest token
-    instead. The front of a complete row is `closing`: one more pass reads the row's last token, for
-    the rows below.
+    Attributes:
+        start: the first position that the front asks for; positions are in raster order.
+        fed: number of tokens that the front reads. Each asks for one position: `start` and those
+            after it.
+        root: position of the first token that the front reads; -1 for the prompt's last token. It
+            is the row's newest token or, if the row has none yet, the last token of the row above.
+        drafts: number of positions from `start` on that have a draft.
+        room: number of drafts that are tested, from the first on.
+        bonus: whether the position after the tested drafts gets a token if all of them are
+            accepted.
+        borrows: whether the root is the newest token of the row above instead, because this row has
+            no token and that row is incomplete.
+        closing: whether the row is complete. Its last token is then read once more, for the rows
+            below.
     """
 
     start: int
@@ -93,13 +98,14 @@ class FrontTable(NamedTuple, Generic[Array]):
 
     Attributes:
         asked: position that each row asks for [R]; the picture's length for padding.
-        place: like `asked`, but the picture's length for closing rows too [R].
+        place: like `asked`, but the picture's length for rows of closing fronts too [R].
         root: position of each root's token [R]; ELSEWHERE for other rows.
-        left: row of the last verification that left the position's draft [R]; -1 for no draft.
+        left: the previous verification's row whose token is now the position's draft [R]; -1 if
+            there is none.
         drafted: whether the row has a draft [R].
         front: index of each row's front [R].
         number: index of each row within its front [R].
-        at: window rows of each front, padded with the front's last row [F, W].
+        at: indices of each front's window rows, padded with the front's last row [F, W].
         room: as in Front [F].
         bonus: as in Front [F].
         lower: whether the front is neither the first nor closing [F].
@@ -125,8 +131,8 @@ def table_of(
 
     Args:
         pass_fronts: the fronts.
-        draft_rows: for each position with a draft, the row of the last verification that left this
-            draft.
+        draft_rows: for each position to which the previous verification left a draft, the row of
+            that verification whose token is the draft.
         length: number of positions in the picture.
         width: with static shapes, the width of every front; if 0, each front is as wide as it needs
             to be.

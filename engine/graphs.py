@@ -23,10 +23,10 @@ class CaptureError(RuntimeError):
 
 
 class Captures:
-    """How the parts of a model's lanes are captured.
+    """A model's way to capture graphs, and the decoders that run without them.
 
-    `make` returns the capture of one lane. `without` has the decoders whose steps run without
-    graphs, each with the reason.
+    `make` returns a new Capture for one lane. `without` maps the name of each decoder whose steps
+    run without graphs to the reason.
     """
 
     def __init__(self, make: Callable[[], Capture]) -> None:

@@ -8,6 +8,7 @@ restricted to the masked cells. Any fixed order will do.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -18,6 +19,7 @@ import numpy as np
 from engine.settings import SettingError
 
 MASKED = -1
+_ID = re.compile(r"[A-Za-z0-9_-]*")
 ORDERS = ("spread", "raster")
 FORK = "fork"
 
@@ -38,12 +40,12 @@ class Parent:
         race: the id by which the page kept the race.
         seed: the race's seed.
         lane: the name of the lane whose tokens the fork begins with.
-        cell: the cell of the fork's first own token, in raster order.
-        instead: the token that the lane had drawn there; None if the fork has no other token, but
-            other noise from there on.
+        cell: the first cell, in raster order, that the fork does not take from the lane.
+        instead: the lane's own token in `cell`, if the fork puts another token there. None if the
+            fork draws on from `cell` with other noise.
         p: the probability of the fork's token in the lane's distribution p; None if not recorded.
 
-    Raises SettingError for a value that cannot be.
+    Raises SettingError for an invalid value.
     """
 
     race: str
@@ -55,6 +57,9 @@ class Parent:
 
     def __post_init__(self) -> None:
         texts = all(isinstance(text, str) and len(text) <= 200 for text in (self.race, self.lane))
+        texts = texts and _ID.fullmatch(self.race) is not None
+        # no link and no file takes half a character
+        texts = texts and not any("\ud800" <= sign <= "\udfff" for sign in self.lane)
         tokens = [self.seed, self.cell, *([] if self.instead is None else [self.instead])]
         whole = all(type(number) is int and 0 <= number < 2**53 for number in tokens)
         share = self.p is None or (type(self.p) in (int, float) and 0 <= self.p <= 1)
@@ -66,9 +71,9 @@ class Parent:
 
     @staticmethod
     def read(value: Any) -> Parent | None:
-        """Return the parent of a plain value {race, seed, lane, cell, instead, p}, or of None.
+        """Return the Parent of a mapping {race, seed, lane, cell, instead, p}; None stays None.
 
-        Raises SettingError.
+        Raises SettingError for any other value.
         """
         if value is None:
             return None
@@ -84,12 +89,16 @@ class Parent:
 class Infilling:
     """A partly known picture.
 
-    `known` has the code of each cell in raster order; MASKED for a cell that is to be filled in.
-    `order` is `raster`, row by row, or `spread`, where successive cells lie far apart, or `fork`.
     In a fork the known cells are the beginning of a picture, in the model's own order. The model
-    that draws whole pictures draws the rest, with the noise of a whole picture. `parent` says
-    whose beginning it is, if that is known. Raises SettingError for another order, for a known
-    cell without a code, where no cell is masked, or if the parent is not a fork's.
+    that draws whole pictures draws the rest, with the noise of a whole picture.
+
+    Attributes:
+        known: the code of each cell in raster order; MASKED for a cell that is to be filled in.
+        order: "raster", row by row; "spread", where successive cells lie far apart; or "fork".
+        parent: the race and lane from which a fork's known cells come, if that is known.
+
+    Raises SettingError for another order, for a known cell without a code, where no cell is masked,
+    or for a parent that is not a fork's or whose `cell` is not where the fork begins.
     """
 
     known: tuple[int, ...]
@@ -128,7 +137,7 @@ class Infilling:
 
     @property
     def below(self) -> bool:
-        """True for a fork, and in raster order if the masked cells are one and all after it."""
+        """True for a fork, and in raster order if no known cell comes after a masked one."""
         behind = len(self.known) - self.known.index(MASKED)
         return self.forks or (self.order == "raster" and self.masked == behind)
 
@@ -183,7 +192,7 @@ def spread_order(grid: tuple[int, int]) -> tuple[int, ...]:
 
 
 def _van_der_corput(count: int, base: int, cells: int) -> np.ndarray:
-    """Return which of `cells` equal parts of [0, 1) each van der Corput point lies in.
+    """Return which of `cells` equal parts of [0, 1) the first `count` van der Corput points are in.
 
     The point of a number n has the digits of n in `base`, mirrored at the radix point. The
     computation uses integers, because rounding could move a point on a border, such as k / 9 in

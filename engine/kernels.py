@@ -93,8 +93,9 @@ def rotate(
 ) -> Tensor:
     """Rotate queries and keys of qkv [R, T, H + 2 Hk, d], and write keys and values to the cache.
 
-    Returns the rotated queries [R, Hk, G T, d]: the G heads that share a key become G T rows of one
-    head.
+    R counts the batch's rows, T the window's tokens, H the query heads, Hk the key heads, and d a
+    head's channels. Returns the rotated queries [R, Hk, G T, d]: the G = H / Hk query heads that
+    share a key head become G T rows of one head.
 
     Args:
         qkv: queries, keys and values.
@@ -200,15 +201,16 @@ def attention(
 ) -> Tensor:
     """Return F.scaled_dot_product_attention over a cache, as rows [R T, H d].
 
-    If heads and queries alone give the device too few programs, the keys are split into parts, and
-    each program reads one part.
+    The axes are as in `rotate`; `end` counts the slots that are attended to. If heads and queries
+    alone give the device too few programs, the keys are split into parts, and each program reads
+    one part.
 
     Args:
         queries: [R, Hk, G T, d].
         keys: [R, Hk, end, d].
         values: [R, Hk, end, d].
         mask: added to the scores [R, 1, G T, end].
-        length: T.
+        length: T, the window's tokens.
     """
     rows, kv_heads, count, dim = queries.shape
     end, heads = keys.shape[2], rows * kv_heads

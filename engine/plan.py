@@ -25,8 +25,9 @@ def below(plan: Plan, infilling: Infilling) -> Plan:
     """Return the part of a whole plan from the first masked cell on; the part before is known.
 
     Positions count from 0 again. In a fork, noise and guided tokens still count from the picture's
-    beginning. Otherwise they count from 0 too, so that the seed of the known part does not draw the
-    same rest again. Raises SettingError if the known cells are not the first of the plan.
+    beginning. Otherwise they count from 0 too, because with the picture's own noise the seed that
+    drew the known part would draw the same rest again. Raises SettingError if the known cells are
+    not the first of the plan.
     """
     drawn = [infilling.known[cell] for cell in plan.cells if cell >= 0]
     if MASKED in drawn[: len(drawn) - infilling.masked]:

@@ -35,7 +35,7 @@ def writable(name: str) -> Path:
     """Return the path of a file that can be written, for use as the `type` of an option.
 
     The file is opened for writing and left unchanged, so that an error comes before minutes of
-    work. Raises ArgumentTypeError.
+    work. Raises ArgumentTypeError if the file cannot be written.
     """
     file = Path(name)
     try:

@@ -1,9 +1,9 @@
 """Makes Photo Finish's folders importable: `import photo_finish`, then `import engine`, `app` etc.
 
 In an installed package these folders lie inside this one, so that packages with such common
-names do not stand among other packages. In a checkout they lie beside this folder. If another
-package has one of these names, that name means ours after this import, in the whole program. If
-the other package was imported before, its name keeps its meaning. Importing a module of ours by
+names do not stand among other packages. In a checkout they lie beside this folder. After this
+import each of the names means our folder in the whole program, even if another package has the
+same name. If that package was imported before, it keeps the name. Importing a module of ours by
 that name then raises ModuleNotFoundError.
 """
 

@@ -67,17 +67,21 @@ export function dividing(p, q, ratio) {
 }
 
 // Compare a uniform number with an acceptance probability, with as many digits as tell them apart:
-// "0.31 < 0.74". Its spaces do not break.
+// "0.31", "<", "0.74".
 /** @param {number} uniform @param {number} acceptance */
-export function versus(uniform, acceptance) {
+export function compared(uniform, acceptance) {
   let a = chance(uniform);
   let b = chance(acceptance);
   for (let digits = 3; a === b && uniform !== acceptance && digits < 6; digits++) {
     a = uniform.toFixed(digits);
     b = acceptance.toFixed(digits);
   }
-  return [a, uniform < acceptance ? "<" : "≥", b].join("\u00a0");
+  return [a, uniform < acceptance ? "<" : "≥", b];
 }
+
+// The same as one text, whose spaces do not break.
+/** @param {number} uniform @param {number} acceptance */
+export const versus = (uniform, acceptance) => compared(uniform, acceptance).join("\u00a0");
 
 /** @param {number} cell @param {number} columns */
 export const cellInWords = (cell, columns) =>

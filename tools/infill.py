@@ -43,7 +43,7 @@ def reject_text(text: str) -> NoReturn:
 
 
 def run_infill(args: argparse.Namespace) -> None:
-    """Run a race that fills in, and print it.
+    """Run a race that fills in part of a traced picture, and print it.
 
     Exits with 1 if a lane failed, with 2 for arguments that cannot be raced.
     """

@@ -96,7 +96,10 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_machine_options(parser: argparse.ArgumentParser, device: str) -> None:
-    """Add the options for the device, by default `device`, and those of `choose_folders`."""
+    """Add the options for the device, its dtype, TorchScript files and the folder of weights.
+
+    `device` is the default of --device. `choose_folders` reads the folder of weights.
+    """
     parser.add_argument("--device", default=device, help="cpu, cuda, cuda:0 .. or auto")
     parser.add_argument("--dtype", choices=["auto", *DTYPES], default="auto")
     parser.add_argument(

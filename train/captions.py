@@ -53,9 +53,10 @@ def single_tokens() -> list[str]:
 
 
 def shorten(name: str, rng: np.random.Generator, names: tuple[str, ...], colour: str = "") -> str:
-    """Return `colour` and then `name`, of which one time in eight only the last word is left.
+    """Return a thing's or a ground's name after `colour`, shortened one time in eight.
 
-    The name always stays whole if its last word is itself one of `names`.
+    A shortened name is its last word. The name always stays whole if its last word is itself one of
+    `names`.
     """
     last = name.split()[-1]
     short = last if rng.random() < 1 / 8 and last not in names else name
@@ -81,9 +82,9 @@ def phrase(*parts: str) -> str:
 
 
 def spoken_things(what: Scene, rng: np.random.Generator) -> str:
-    """Return a scene's things in words, in reading order; a number stands before equal neighbours.
+    """Return a scene's things in people's words, in reading order.
 
-    For example: "two cats and a dog".
+    Equal things that follow one another are counted: "two cats and a dog".
     """
     names, article = vocabulary()[0], ("", "", "a", "the")[rng.integers(4)]
     size = SAID[what.size][rng.integers(len(SAID[what.size]))] if what.size else ""

@@ -37,10 +37,10 @@ LATER = 0.5  # weight of a draft's loss over the one before: it is tested only i
 
 
 def sees(count: int, device: torch.device) -> Tensor:
-    """Return which rows each row sees, bool [DEPTH x count, DEPTH x count].
+    """Return the attention mask, bool [DEPTH x count, DEPTH x count]: which rows each row sees.
 
-    Row (d, i) is draft d of the chain that starts at token i - d. A row sees itself and the
-    earlier rows of its chain. Of each committed token before the chain it sees only row (0, token).
+    Row (d, i), at index d * count + i, is draft d of the chain that starts at token i - d. It sees
+    itself, the earlier rows of its chain, and row (0, j) of each token j before the chain.
     """
     d = torch.arange(DEPTH, device=device).repeat_interleave(count)
     i = torch.arange(count, device=device).repeat(DEPTH)
@@ -49,11 +49,11 @@ def sees(count: int, device: torch.device) -> Tensor:
 
 
 def draft(drafter: EmbeddedDrafter, embedded: Tensor, hidden: Tensor) -> Tensor:
-    """Return drafted hidden states [B, DEPTH, L, D] for the image tokens' slots.
+    """Return the drafter's hidden states [B, DEPTH, L, D]: DEPTH drafts for each of L image slots.
 
     The drafter reads the target's inputs `embedded` and hidden states `hidden`, both [B, FIRST
-    + L, D]. As in a race, caption tokens have no rows. A draft reads the states of earlier
-    drafts, but no gradient flows back into these states.
+    + L, D]. As in a race, caption tokens have no rows. A draft reads the states of the earlier
+    drafts of its chain, but no gradient flows back into these states.
     """
     tokens, before = embedded[:, FIRST:], hidden[:, FIRST - 1 : -1]
     batch, count, width = tokens.shape
@@ -91,8 +91,8 @@ def rows(
     Token 0 is never drafted: its row would need a hidden state of the target's prefill.
 
     Returns:
-        Drafted hidden states [B, DEPTH, 399, D], true hidden states [B, 399, D], drafted logits
-            and true logits.
+        The drafter's hidden states [B, DEPTH, 399, D], the target's [B, 399, D], the drafter's
+            logits [B, DEPTH, 399, V] and the target's [B, 399, V].
     """
     with autocast():
         with torch.no_grad():

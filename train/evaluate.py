@@ -59,7 +59,7 @@ class SceneStream:
     Attributes:
         stream: the number of the stream.
         layouts: the layouts, in turn.
-        equal: whether only scenes with equal things are taken.
+        equal: whether only scenes that show some thing more than once are taken.
         coloured: whether every thing has a colour that is not its own.
         sized: whether every thing is tiny or huge.
     """
@@ -235,7 +235,7 @@ def drafter_overlaps(
 def top1_quantiles(
     target: EmbeddedTarget, vq: EmbeddedVQ, tokenizer: Tokenizer, sampling: Sampling, batches: int
 ) -> dict[str, list[float]]:
-    """Return percentiles of tokens' top-1, by whether a token shows things or which ground.
+    """Return percentiles of top-1, for tokens of things and for tokens of each kind of ground.
 
     Top-1 is the largest probability in p, the distribution from which tokens are drawn, after
     guidance, temperature, top-k and top-p. The percentiles are the 5th, 25th, 50th, 75th and

@@ -22,10 +22,11 @@ MICROSOFT = {"domain": "com.microsoft"}  # ONNX Runtime's own operators
 
 
 def graph(lean: LeanBody, rows: int) -> ModelProto:
-    """Return the graph of the layers and the final norm, for `rows` rows of guidance.
+    """Return the graph of a body's layers and final norm.
 
-    OnnxBody binds the graph's inputs and outputs. Raises ValueError for a body with biases,
-    head norms, norms after the layers, or shared keys.
+    `rows` is the number of guidance rows: 2 with guidance, 1 without. OnnxBody binds the graph's
+    inputs and outputs. Raises ValueError for a body with biases, head norms, norms after the
+    layers, or shared keys.
     """
     layers = lean.layers
     biased = any(p.bias is not None for y in layers for p in (y.qkv, y.output, y.gate_up, y.down))
@@ -127,7 +128,10 @@ def _model(lean: LeanBody, rows: int, nodes: list[NodeProto]) -> ModelProto:
 
 
 def bodies(weights: Path) -> dict[str, LeanBody]:
-    """Return lean bodies of the target and the drafter saved in `weights`, with random weights."""
+    """Return lean bodies of target and drafter, in the sizes saved in `weights`.
+
+    Their weights are random, since a graph has no weights.
+    """
     target = EmbeddedTarget(LlamaConfig.from_pretrained(weights / "target")).model
     drafter = EmbeddedDrafter(LlamaConfig.from_pretrained(weights / "drafter"))
     return {

@@ -78,7 +78,7 @@ def scattered(rng: np.random.Generator) -> np.ndarray:
 
 
 def half(rng: np.random.Generator) -> np.ndarray:
-    """Return a mask of every cell; `paint` cuts this mask to the number of cells it needs."""
+    """Return a mask of every cell, from which `paint` cuts a strip along one side."""
     return np.ones((GRID, GRID), bool)
 
 
@@ -127,11 +127,11 @@ def sequences(masks: Tensor, spread: Tensor) -> Tensor:
 def token_loss(
     network: EmbeddedInfill, some: Examples, masks: Tensor, spread: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Return the cross-entropy of each masked cell, and the cell's place in the flattened codes.
+    """Return the cross-entropy of each masked cell, and the cell's index in the flattened codes.
 
-    Both are [N], for N masked cells: scene after scene, and in each scene in the order in which
-    its cells are filled in. The codes are [B, 400]. One pass computes the same rows as the
-    embedded model does when it fills in.
+    Both are [N] for the batch's N masked cells, sorted by scene and then by the order in which
+    the cells are filled in. The codes are [B, 400]; `masks` and `spread` are as in `sequences`. One
+    pass computes the same rows as the embedded model does when it fills in.
     """
     order = sequences(masks, spread)
     masked = masks.gather(1, order)

@@ -43,14 +43,13 @@ def windows(what: Scene) -> list[tuple[slice, slice]]:
 
 @dataclass(frozen=True, slots=True)
 class Fits:
-    """Things over any smooth ground, to be compared with a picture's square.
-
-    A thing that fills its square leaves next to no ground visible.
+    """Compares a square of a picture with each thing, on the smooth ground that fits best.
 
     Attributes:
-        colours: the things' cells [things, cells, 3].
-        basis: an orthonormal basis [things, 3, cells] of the ground behind each thing:
-            constant, rising downwards, and rising to the right.
+        colours: each thing's colours without a ground, premultiplied [things, cells, 3].
+        basis: an almost orthonormal basis [things, 3, cells] of the grounds visible behind each
+            thing: constant, rising downwards, and rising to the right. It is nearly 0 for a thing
+            that fills its square.
     """
 
     colours: np.ndarray
@@ -101,8 +100,8 @@ def squares(picture: np.ndarray, what: Scene) -> list[np.ndarray]:
 def distances(picture: np.ndarray, what: Scene) -> np.ndarray:
     """Return the distances [squares, things] of a picture's squares to all things.
 
-    Each square is compared with the things in the colour of the thing that stands there in
-    `what`.
+    `what` gives the thing in a square its colour. The square is compared with all things in this
+    colour, or in their own colours if they cannot have it.
     """
     pairs = zip(squares(picture, what), what.colours, strict=True)
     return np.stack([fits(colour, what.size).distances(square) for square, colour in pairs])
@@ -173,7 +172,11 @@ def features(cells: np.ndarray) -> np.ndarray:
 
 
 def blocks(values: np.ndarray, free: np.ndarray) -> np.ndarray:
-    """Average `values` [.., 39, 39] over the `free` cells of 4 x 4 blocks each: [.., 4, 4]."""
+    """Average `values` over the `free` cells of each block: [.., 39, 39] to [.., 4, 4].
+
+    A block is BLOCK x BLOCK cells; the last row and column of blocks are one cell smaller. The
+    average of a block without free cells is 0.
+    """
     edges = np.arange(0, CELLS, BLOCK)
 
     def sums(x: np.ndarray) -> np.ndarray:
@@ -187,9 +190,9 @@ class GroundJudge:
     """Judge of grounds, with a normal distribution of `features` for each ground.
 
     Attributes:
-        means: [grounds, 39, 9], a mean for each row of cells.
-        precisions: [grounds, 9, 9].
-        limits: [grounds], how far a block with nothing on it may be from the ground.
+        means: the features' means in each row of cells [grounds, 39, 9].
+        precisions: inverses of the features' covariances plus NOISE**2 [grounds, 9, 9].
+        limits: the largest mean of `far` over a block that counts as ground alone [grounds].
     """
 
     means: np.ndarray
@@ -222,8 +225,8 @@ class GroundJudge:
     def read(self, picture: np.ndarray, what: Scene) -> tuple[str, bool]:
         """Return the likeliest ground, and whether only ground is outside the squares of `what`.
 
-        Only cells that no thing touches decide the ground, which is "" if there are no such
-        cells.
+        Only cells that no thing touches (`free_cells`) decide the ground. If there are none, return
+        "" and True.
         """
         free, far = free_cells(what), self.far(picture)
         if not free.any():

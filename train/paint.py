@@ -2,8 +2,8 @@
 
 The colours are changed in Oklab (Ottosson 2020). A glyph's main colours are those of one hue, or
 its light greys, or its dark greys, whichever of these cover the largest part of the glyph.
-`paint.toml` names the things that take no colour. It also names the main colours of things in which
-people mean a part that is not the largest. `python -m train.paint OUT.png NAME ..` draws things in
+`paint.toml` names the things that take no colour. For some things it also names the main colours,
+because people do not mean the largest part. `python -m train.paint OUT.png NAME ..` draws things in
 all colours.
 """
 
@@ -54,7 +54,10 @@ def coloured() -> tuple[str, ...]:
 
 @functools.cache
 def takes(name: str, colour: str) -> bool:
-    """Return whether thing `name` can have `colour`, and the pair does not name another thing."""
+    """Return whether thing `name` can have `colour`.
+
+    It cannot if the thing takes no colour, or if both together name another thing ("green apple").
+    """
     return name in coloured() and recoloured(name, colour, names()) == (name, colour)
 
 
@@ -81,7 +84,7 @@ class Parts:
 
 @functools.cache
 def parts(name: str, size: str = "") -> Parts:
-    """Find a thing's main colours: those that MAIN names, otherwise those of the largest part."""
+    """Return a thing's `Parts`; MAIN names its main colours, or else they are the largest part."""
     glyph, kind = glyphs(8 * SIZES[size])[name], MAIN.get(name, "")
     alpha = glyph[..., 3]
     lab = oklab(255 * (glyph[..., :3] / np.maximum(alpha, 1e-3)[..., None]).clip(0, 1))
@@ -116,8 +119,8 @@ def parts(name: str, size: str = "") -> Parts:
 def painted(name: str, colour: str = "", size: str = "") -> np.ndarray:
     """Return a thing in a colour of COLOURS, "" for its own, as premultiplied float32 RGBA.
 
-    The array is [8 side, 8 side, 4], where SIZES has the side. The main colours keep their
-    differences of lightness and their ratios of chroma.
+    The array is [8 s, 8 s, 4] for a thing of s x s tokens, where s = SIZES[size]. The main colours
+    keep their differences of lightness and their ratios of chroma.
     """
     glyph = glyphs(8 * SIZES[size])[name]
     if not colour:

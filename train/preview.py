@@ -128,8 +128,8 @@ def seconds(draw: Draw, grids: np.ndarray) -> float:
 def print_figures(weights: Path) -> None:
     """Print the weights' speed on one thread, and their PSNR on pictures not seen in training.
 
-    The PSNR is also printed for preview decoders fitted like those of public models and, for
-    comparison, for the table of patches before the first step, and for one colour per code.
+    For comparison, the PSNR of four other decoders is printed: two fitted on random grids, as for
+    public models, the table of patches from which such a fit starts, and one colour per code.
     """
     torch.set_num_threads(1)
     model = EmbeddedModel(weights)

@@ -75,9 +75,9 @@ CANDIDATES = 100
 
 
 def captions(world: dict[str, list[str]]) -> Iterator[Scene]:
-    """Yield held-out scenes of all layouts in order, except those with things unknown to the model.
+    """Yield the held-out scenes of stream TEST in order, if the model knows all their things.
 
-    Things have their own colours.
+    The scenes have all layouts. Things have their own colours and their usual size.
     """
     for index in itertools.count():
         what, _ = scene(TEST, index, held=True, **PLAIN)
@@ -86,7 +86,7 @@ def captions(world: dict[str, list[str]]) -> Iterator[Scene]:
 
 
 def judge_of(world: dict[str, list[str]]) -> Judge | None:
-    """Return the judge; None if train/ draws things on which the model was not trained."""
+    """Return how pictures are judged; None unless train/ draws exactly the model's things."""
     names = vocabulary()[0]
     return Judge(CANDIDATES, len(names), SIDE) if tuple(world["glyphs"]) == names else None
 
@@ -116,12 +116,12 @@ def draw(
 def log_p(
     model: ImageModel, prompt: str, tokens: np.ndarray, sampling: Sampling
 ) -> tuple[float, int]:
-    """Return the log-probability of a picture's tokens [length] in nats, teacher-forced.
+    """Return a picture's log-probability in nats, and how many tokens top-k or top-p excludes.
 
-    The probability is the model's at the guidance and the temperature of `sampling`, before
-    top-k and top-p. A relaxed rule, or rounding, may commit tokens that top-k or top-p
-    excludes, and one such token would give the picture probability 0. The second value is the
-    number of such tokens.
+    The picture is its tokens [length]. The probability is the model's, teacher-forced, at the
+    guidance and the temperature of `sampling`, before top-k and top-p. A relaxed rule, or rounding,
+    may commit tokens that top-k or top-p excludes. After top-k and top-p, one such token would give
+    the picture probability 0.
     """
     sequence = torch.from_numpy(tokens).to(model.device)
     free = model.forced_ids.to(model.device) < 0
@@ -169,7 +169,7 @@ measurement = functools.cache(Measurement)  # one in each process
 
 
 def picture(weights: Path, lane: str, index: int) -> Picture:
-    """Return the measures of picture number `index` of a lane, in any process."""
+    """Return the measures of picture number `index` of a lane; a process loads the model once."""
     return measurement(weights).picture(lane, index)
 
 

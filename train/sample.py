@@ -26,9 +26,9 @@ def guided_probs(conditional: Tensor, unconditional: Tensor, sampling: Sampling)
 
 @torch.inference_mode()
 def draw_codes(target: EmbeddedTarget, captions: Tensor, sampling: Sampling, seed: int) -> Tensor:
-    """Sample codes [B, image tokens] for captions [B, P].
+    """Sample codes [B, image tokens] for the token ids of captions [B, P].
 
-    This turns the target's matrices into views of fused ones, as in the engine.
+    As a side effect, the target's matrices become views of fused matrices, as in the engine.
     """
     body, device = target.model, captions.device
     lean = LeanBody(body.layers, body.norm, body.rotary_emb)

@@ -191,9 +191,9 @@ def random_colours(
 ) -> tuple[str, ...]:
     """Return a colour for each thing, "" for its own.
 
-    Equal things have the same colour half of the time. If `coloured` is True, each thing that
-    can take a colour gets a colour. If `coloured` is False, no thing gets a colour; if
-    `coloured` is None, some things get one at times.
+    The result () means that all things have their own. Equal things have the same colour half of
+    the time. If `coloured` is True, each thing that can take a colour gets a colour. If `coloured`
+    is False, no thing gets a colour; if `coloured` is None, some things get one at times.
     """
     if coloured is False or (coloured is None and rng.random() >= COLOURFUL):
         return ()

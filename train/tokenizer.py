@@ -65,7 +65,7 @@ def differences(x: Tensor) -> tuple[Tensor, Tensor]:
 
 @torch.no_grad()
 def psnr(vq: EmbeddedVQ, shown: list[tuple[Scene, np.ndarray]]) -> list[tuple[str, float]]:
-    """Return the name and the square's PSNR in dB for each thing in all `shown` scenes."""
+    """Return each shown thing's name and the PSNR in dB of its square, as `vq` reconstructs it."""
     values = []
     for first in range(0, len(shown), BATCH):
         some = shown[first : first + BATCH]

@@ -34,7 +34,7 @@ def markup() -> str:
 
 
 def styles() -> str:
-    """Return the CSS rules of the element `#board`, with the colours of look.json first."""
+    """Return the CSS of `#board`: look.json's colours as variables, then the rules of STYLES."""
     colours = json.loads((STATIC / "look.json").read_text("utf-8"))["colours"]
     light, dark = (
         " ".join(f"--{name}: {colour};" for name, colour in colours[mode].items())

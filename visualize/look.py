@@ -1,4 +1,4 @@
-"""Look: how things look on the page and in films, from static/look.json."""
+"""Look: the colours, marks and measures of page, films and figures, from static/look.json."""
 
 from __future__ import annotations
 

@@ -32,10 +32,10 @@ TOURED = ("ar", "jacobi", "fpi", "sjd", "scd", "gsd", "lantern", "sjd-pac")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The box of a picture that a race fills in: top, left, height and width in tokens.
+    """A box of a picture, for a race to fill in.
 
-    Vanilla AR draws the picture from this `prompt` and `seed`. The race fills the box in spread
-    order.
+    Vanilla AR draws the picture from `prompt` and `seed`. `box` is the top, left, height and width
+    of the box in tokens. The race fills it in spread order.
     """
 
     prompt: str
@@ -45,9 +45,9 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Other:
-    """Another token in a cell of vanilla AR's picture, from which a race draws on.
+    """Another token for one cell of vanilla AR's picture; a race draws the cells after it.
 
-    The picture is that of the recorded race `race`, which has the same prompt and seed.
+    `race` is the slug of the recorded race that has this picture, with the same prompt and seed.
     """
 
     race: str
@@ -57,9 +57,10 @@ class Other:
 
 @dataclass(frozen=True, slots=True)
 class RaceSpec:
-    """A race to record as <slug>.json: of whole pictures, with `part` of an infilling, or a fork.
+    """A race to record as <slug>.json.
 
-    `lanes` are written as `engine.race.request.parse_lane` reads them.
+    The race draws whole pictures, unless it has a `part` to fill in or is a fork with an `other`
+    token. `lanes` are written as `engine.race.request.parse_lane` reads them.
     """
 
     slug: str

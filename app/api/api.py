@@ -1,8 +1,8 @@
-"""The race for programs: it takes plain values and returns the table of results (`api_result`).
+"""The calls for programs: each runs a race and returns its table of results (`api_result`).
 
-`gradio_client` calls the race by `api_name="/race"`; an MCP client calls it as the tool `race`,
-which answers in JSON. Such a race has the same queue, checks and limits as a race on the page. The
-call `fill_in` races to fill in a part of a picture. It exists if a model of the page can fill in.
+`race` draws whole pictures. `fill_in` fills in a part of a picture; it exists if a model of the
+page can fill in. `gradio_client` calls them by `api_name`, such as "/race". MCP clients call them
+as tools, which answer in JSON. The races have the same queue, checks and limits as on the page.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ RACE_QUEUE: dict[str, Any] = {"concurrency_limit": None}
 
 
 def calls_at_once(pool: ModelPool) -> int:
-    """Return the number of threads for programs' races, one thread for each race.
+    """Return the number of threads for programs' races; each race holds one thread.
 
-    There are threads for the running races of all devices, for the races that FairQueue lets
-    wait, and for some races that it rejects with a message.
+    There are enough for all races that run at once, for all that FairQueue lets wait, and for a
+    few more, which FairQueue rejects with a message.
     """
     return sum(pool.at_once.values()) + SETTINGS.queue_size + 8
 

@@ -19,10 +19,9 @@ WRONG_VALUE = "A value does not have the type that this call takes."
 
 
 def complete(call: BlockFunction, values: list[Any]) -> list[Any]:
-    """Return a call's values, with defaults for the values that it leaves out.
+    """Return a call's values; those that a public call leaves out get their defaults.
 
-    Raises gr.Error if a value without a default is missing, or if a public call has too many
-    values.
+    Raises gr.Error if any other value is missing, or if a public call has too many values.
     """
     if call.api_visibility != "public":
         if len(values) < len(call.inputs):
@@ -38,7 +37,7 @@ def complete(call: BlockFunction, values: list[Any]) -> list[Any]:
 
 
 def _fields(call: BlockFunction) -> list[tuple[str, bool, Any, Any]]:
-    """Return the name, whether there is a default, the default, and the type of each value."""
+    """Return (name, has a default, default, type) for each value that a call takes."""
     return get_function_params(call.fn)  # type: ignore[arg-type]
 
 
@@ -48,9 +47,10 @@ def _takes(call: BlockFunction) -> str:
 
 
 class UnknownCall(Route):
-    """A route that answers 404 to requests for the result of a call that does not exist.
+    """A route that answers 404 if a client asks for the result of a call that does not exist.
 
-    Gradio itself would begin an answer and break it off. `path` contains the call's `event_id`.
+    For such a call, Gradio itself would begin an answer and break it off. The route does not
+    match the calls that exist. `path` contains the call's `event_id`.
     """
 
     def __init__(self, path: str, blocks: gr.Blocks) -> None:
@@ -82,7 +82,10 @@ class CallErrors:
         return {**of_call, RequestValidationError: _reject_body}
 
     async def _reject_call(self, request: Request, error: Exception) -> JSONResponse:
-        """Answer a request for which Gradio raised: it found no such call, or wrong fields."""
+        """Answer a call for which Gradio raised `error`: the name or the fields are wrong.
+
+        Raises `error` again if the request's route does not name a call.
+        """
         name = request.path_params.get("api_name")
         if name is None:
             raise error

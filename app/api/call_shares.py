@@ -1,7 +1,8 @@
-"""The share of one address in gradio's queues of calls.
+"""Shares gradio's queues of calls fairly between addresses.
 
-Gradio has one limit for the calls of all addresses together, and takes the calls in order. It keeps
-unread answers of up to two thousand sessions, even if nobody ever reads the answers.
+Gradio itself has one limit for the calls of all addresses together, and takes the calls in the
+order in which they come. It keeps unread answers of up to two thousand sessions, even if nobody
+ever reads the answers.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ class CallShares:
     """Shares gradio's `queue` of calls between addresses.
 
     `push` replaces the queue's own `push`. Addresses take turns at each function, and no
-    address gets all places in the queue. When an address calls again, those of its answers that
-    have been unread for UNREAD_SECONDS are forgotten.
+    address gets all places in the queue. When an address calls again, each of its sessions that
+    has read nothing for UNREAD_SECONDS loses its unread answers.
     """
 
     def __init__(self, queue: Queue) -> None:
@@ -77,9 +78,10 @@ class CallShares:
 
 
 def _take_turn(event: Event, waiting: list[Event]) -> None:
-    """Move the new call forward, to before the first call of a later round.
+    """Move the new call `event` forward in the queue `waiting`, to the end of its round.
 
-    Each address then has one turn in every round.
+    The first round has each address's first waiting call, the second round each address's
+    second one, and so on.
     """
     if waiting[-1:] != [event]:  # it does not wait any more
         return

@@ -16,7 +16,7 @@ class Compression(GZipMiddleware):
 
     Starlette and the stream of a race only look for the word "gzip" in the request. So they
     would also compress for `gzip;q=0` and for `x-gzipped`. This middleware replaces the
-    request's header by "gzip" or "identity".
+    request's Accept-Encoding by "gzip" or "identity".
     """
 
     def __init__(self, app: Any) -> None:

@@ -1,8 +1,9 @@
 """Prompts that the audience in a hall proposes from phones.
 
-A stage opens a hall and shows the hall's code. A phone that has the link proposes one prompt at
-a time, and the speaker picks one of the prompts. The hall is closed until the speaker opens it,
-and ends with the stage. Prompts are kept only in memory, and only the stage reads them.
+A stage is the page as the audience of a talk sees it. It opens a hall and shows a link with the
+hall's code. A phone that has the link proposes one prompt at a time, and the speaker picks one of
+the prompts. The hall is closed until the speaker opens it, and ends with the stage. Prompts are
+kept only in memory, and only the stage reads them.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Taken(BaseModel):
 
 @dataclass
 class Hall:
-    """The prompts that wait: for each phone, the number and the text of its prompt."""
+    """A stage's open hall. `prompts` has each phone's waiting prompt: its number and its text."""
 
     code: str
     prompts: dict[str, tuple[int, str]] = field(default_factory=dict)
@@ -73,7 +74,7 @@ class Hall:
         self.prompts = {phone: one for phone, one in self.prompts.items() if one[0] != number}
 
     def told(self) -> dict[str, Any]:
-        """Return the stage's message: the code and the waiting prompts, the oldest first."""
+        """Return the message to the stage: the code and the waiting prompts, the oldest first."""
         waiting = sorted(self.prompts.values())
         listed = [{"number": number, "text": text} for number, text in waiting]
         return {"code": self.code, "prompts": listed}

@@ -87,7 +87,7 @@ class McpServer:
     async def _call_tool(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[list[TextContent], dict[str, Any]]:
-        """Return a tool's result as text and as structured content.
+        """Run a tool and return its last result twice: as text and as structured content.
 
         Raises ValueError, whose message the client gets as an error.
         """
@@ -149,7 +149,10 @@ def _tool(name: str, call: Call) -> Tool:
 
 
 def _read_docstring(text: str) -> tuple[str, dict[str, str]]:
-    """Return what a call does and returns, and the descriptions of its parameters by name."""
+    """Split a call's docstring into a description and its parameters' descriptions by name.
+
+    The description is the text before "Parameters:", and the text from "Returns:" on.
+    """
     does, _, rest = text.partition("Parameters:\n")
     listed, returns, what = rest.partition("Returns:")
     entries = re.findall(r"^ {4}(\w+): (.+(?:\n {8}.+)*)", listed, re.MULTILINE)

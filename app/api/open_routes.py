@@ -56,7 +56,8 @@ WRITTEN = (
 class OpenRoutes:
     """ASGI middleware that answers a request with 404 unless its route is open.
 
-    The open routes are the page's `own` routes, and those in READ and WRITTEN.
+    The open routes are the page's `own` routes, those in READ by GET, and those in WRITTEN by
+    POST.
     """
 
     def __init__(self, app: Any, own: Sequence[Route]) -> None:

@@ -84,7 +84,10 @@ class PageBlocks(gr.Blocks):
         self.max_threads = at_once + 40  # a waiting call holds a thread
 
     def extensions(self) -> dict[str, Any]:
-        """Return gradio's app_kwargs. Gradio changes this dict, so each server needs its own."""
+        """Return what the page adds to gradio's server, as gradio's `app_kwargs`.
+
+        Gradio changes this dict, so each server needs its own.
+        """
         mcp = McpServer(self._calls, self._at_once)
         unknown = [UnknownCall(f"/gradio_api/call/{call}", self) for call in CALLS]
         own = [*self._routes, *unknown, *mcp.routes(), Route(HEARTBEAT, _end_stream)]

@@ -1,16 +1,19 @@
 """The routes by which phones turn a stage's chapters and propose prompts.
 
-A stage gets a code, hears the turns of its phones and the prompts of its hall, and confirms the
-turns. Phones get their pages, and send presses and prompts. Their cameras read links from QR codes.
+By some routes a stage gets a code, receives its phones' turns and its hall's prompts, and confirms
+the turns. By others phones get their pages, and send presses and prompts. `/qr` draws a link as a
+QR code, which a phone's camera reads.
 """
 
 from __future__ import annotations
 
+import functools
 import io
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import segno
+from anyio import CapacityLimiter, to_thread
 from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
@@ -20,6 +23,7 @@ from app.api.hall import LENGTH, Open, Proposal, Taken
 from app.api.remotes import GONE, Heard, Press, Remotes, Stage
 from app.api.visitor import address
 from app.races.event_stream import HEADERS
+from app.workers.between_steps import BETWEEN_STEPS
 from visualize.assets import STATIC
 
 TOO_MANY = "Too many stages have a code here. Close one of them, or try again later."
@@ -51,10 +55,21 @@ async def _read(request: Request, kind: type[Body]) -> Body:
         raise Refused(422, SHAPES[kind]) from error
 
 
+@functools.lru_cache(64)
+def _code_of(link: str) -> bytes:
+    """Return a link's QR code as an SVG file."""
+    image = io.BytesIO()
+    with BETWEEN_STEPS.work():
+        segno.make_qr(link, error="m").save(image, "svg", light="white", xmldecl=False)
+    return image.getvalue()
+
+
 def remote_routes(remotes: Remotes) -> list[Route]:
     remote, hall = (
         (STATIC / "stage" / f"{name}.html").read_text("utf-8") for name in ("remote", "hall")
     )
+
+    one_at_a_time = CapacityLimiter(1)  # the page needs the server's other threads
 
     def stage_of(request: Request) -> Stage:
         """Return the stage whose key is in the request's address. Raises Refused for other keys."""
@@ -104,10 +119,9 @@ def remote_routes(remotes: Remotes) -> list[Route]:
         text = request.query_params.get("text", "")
         if not text.startswith(("http://", "https://")) or len(text) > LINK:
             raise Refused(422, NO_LINK)
-        image = io.BytesIO()
-        segno.make_qr(text, error="m").save(image, "svg", light="white", xmldecl=False)
+        image = await to_thread.run_sync(_code_of, text, limiter=one_at_a_time)
         forever = {"Cache-Control": "public, max-age=31536000, immutable"}
-        return Response(image.getvalue(), media_type="image/svg+xml", headers=forever)
+        return Response(image, media_type="image/svg+xml", headers=forever)
 
     def shown(page: str) -> Callable[[Request], Any]:
         async def show(_: Request) -> Response:

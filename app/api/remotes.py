@@ -1,8 +1,9 @@
 """Remotes: phones that turn a stage to its next or previous chapter.
 
-A stage asks for a code and shows it. A phone that opens the link with the code can turn the
-stage's chapters, and nothing else. A code ends with its stage. Codes are kept only in memory,
-with the address that asked for the code and the names that phones made up.
+A stage is the page as the audience of a talk sees it. It asks for a code and shows it. A phone that
+opens the link with the code can turn the stage's chapters, and nothing else. A code ends with its
+stage. Codes are kept only in memory, with the address that asked for the code and the names that
+phones made up.
 
 Each turn has a number and is sent until the stage confirms it. Only then is the phone's press
 answered with 200. If a proxy cuts a connection or answers in the server's place, the phone sends
@@ -125,10 +126,10 @@ class Remotes:
         return next((s for s in stages if same(s.key.encode(), key.encode())), None)
 
     async def listen(self, stage: Stage) -> AsyncIterator[str]:
-        """Yield a stage's turns as server-sent events, until the code ends or a newer call listens.
+        """Yield a stage's turns and its hall's prompts as server-sent events.
 
-        A stage whose connection was cut listens again, and gets the turns that it has not
-        confirmed.
+        The stream ends when the code ends, or when a newer call listens for this stage. A stage
+        whose connection was cut listens again, and gets the turns that it has not confirmed.
         """
         stage.news.set()
         stage.news = news = asyncio.Event()

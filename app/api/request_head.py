@@ -12,10 +12,10 @@ HEAD_SECONDS = 30.0
 
 
 def with_deadline(protocol: Any) -> Any:
-    """Return a subclass of one of uvicorn's HTTP protocols, with a deadline for a request's head.
+    """Return a subclass of `protocol`, one of uvicorn's for HTTP, with a deadline for heads.
 
-    A connection is closed if a request's head is still incomplete HEAD_SECONDS after the head
-    began or, for the first head, after the connection was made.
+    A connection is closed if a request's head is incomplete after HEAD_SECONDS. They count from
+    the beginning of the head; for the first head, from the beginning of the connection.
     """
 
     class TimedProtocol(protocol):

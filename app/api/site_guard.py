@@ -45,8 +45,8 @@ def frame_policy(
 ) -> str:
     """Return the part of Content Security Policy that says who may show the page in a frame.
 
-    The page's own site may, a Space's hub, and the sites in `frames`. The part is empty if any
-    page may.
+    Allowed are the page's own site, the sites in `frames`, and on a Space the hub. The part is
+    empty if any page is allowed.
     """
     if ANY_PAGE in frames:
         return ""

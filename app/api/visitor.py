@@ -10,12 +10,16 @@ from starlette.requests import Request
 
 
 def session_of(client: gr.Request) -> str:
-    """Return the request's session, of which each open page has one; "" if it has none."""
+    """Return the session of a request; "" if it has none. Each open page has its own session."""
     return client.session_hash or ""
 
 
 def address(client: gr.Request | Request) -> str:
-    """Return the visitor's address, not that of a proxy which FORWARDED_ALLOW_IPS names."""
+    """Return a visitor's address as `network_of` has it; "" if it is unknown.
+
+    If a proxy that FORWARDED_ALLOW_IPS names sent the request, this is the address that the proxy
+    passed on.
+    """
     host = getattr(client, "client", None)
     return network_of(host.host) if host else ""
 

@@ -118,7 +118,8 @@ def load_embedded() -> ImageModel:
 def warm_up(model: ImageModel) -> ImageModel:
     """Run a few steps of every decoder, and decode pictures, on the thread that races will use.
 
-    A model's first steps and pictures take longer than later ones.
+    A model's first steps and pictures take longer than later ones. If every pass of the model
+    takes seconds here, only vanilla AR is run. Returns `model`.
     """
     return device_thread(model.device).submit(_warm_up, model).result()
 

@@ -166,7 +166,11 @@ class ModelPool:
         return self.own, why
 
     def fillable(self) -> dict[str, list[int | str]]:
-        """Return [rows, columns, codes, fillable part] for each model that can fill in, by name."""
+        """Return, by name, [rows, columns, codes, part] of each model that can fill in here.
+
+        `codes` is the number of the model's codes. `part`, what it can fill in, is a value of
+        Fills.
+        """
         return {
             card.name: [*card.grid, card.codes, card.fills_in.value]
             for card in self.cards
@@ -174,7 +178,7 @@ class ModelPool:
         }
 
     def waiting(self, request: RaceRequest) -> Waiting:
-        """Return the Waiting for a request, that is, its race before it begins.
+        """Return a request's race as it is before it begins.
 
         The Waiting names the race's machine only if the race will run on this CPU. Raises
         SettingError for a model that is not on the page.
@@ -184,7 +188,7 @@ class ModelPool:
         return Waiting(request, self.card(request.model), machine)
 
     def run(self, request: RaceRequest) -> WorkerEvents:
-        """Run a race in a process other than the page's."""
+        """Run a race in a process other than the page's, and return the stream of its events."""
         return zerogpu.run_race(request)
 
     def report_waiting(self, races: int) -> None:
@@ -208,9 +212,9 @@ class ModelPool:
     def wait(self, name: str, seconds: float) -> Any:
         """Return the model, or None if it is not loaded within `seconds`; start loading if needed.
 
-        On ZeroGPU, any object but None means that the model's files are here. Only the race
-        that has the device may wait for a public model. Raises what the loading raised; the
-        next call then starts loading again.
+        On ZeroGPU this only downloads a public model: any value but None then means that the
+        model's files are here. Only the race that has the device may wait for a public model.
+        Raises what the loading raised; the next call then starts loading again.
         """
         if name in self._downloaded:
             return True
@@ -251,7 +255,10 @@ class ModelPool:
             self._gpu_lost, self._name, self._public = reason, "", self.loader
 
     def _loader(self, name: str) -> ModelLoader | None:
-        """Return the model's loader, or None while a different public model is loading."""
+        """Return the model's loader, or None while a different public model is loading.
+
+        A public model without a loader gets one, in place of the public model that was loaded.
+        """
         if name == self.own.name:
             return self.loader
         with self._lock:

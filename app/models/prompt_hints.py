@@ -73,10 +73,10 @@ def typed_hint(prompt: Any, card: ModelCard | None) -> str:
 
 
 def word_groups(vocabulary: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the names that a prompt can use, grouped under headings.
+    """Return the names that a prompt can use, as one {title, kind, words} for each heading.
 
-    Each entry has a name, the emoji if it is a thing's name, and one text to search: the name
-    in all languages.
+    Each of `words` is a list of three texts: the name, its emoji ("" if it names no thing), and
+    the name in all languages, in which the page searches.
     """
     names = reader_of(WEIGHTS).names
     emoji, called = {name: text for text, (_, name) in names.emoji.items()}, names.called()

@@ -27,7 +27,7 @@ def script_file() -> PageFile:
 
 
 def race_files(races: Races) -> dict[str, PageFile]:
-    """Return files of recorded races by name: the races that every page needs.
+    """Return, by name, a file of each recorded race that every page needs.
 
     These are the race with which the page opens, and the races of the tour.
     """

@@ -17,6 +17,7 @@ from app.page.links import notice_of
 from app.races.fork import fork_of
 from app.races.races import Races, board_value, user_error
 from app.races.request_values import recorded_values, request_values
+from app.workers.between_steps import BETWEEN_STEPS
 from engine.models.supply.card import Prompts
 from engine.settings import SettingError
 
@@ -64,22 +65,23 @@ class Events:
         race = self._races.kept(getattr(event, "race", ""), session_of(client))
         values = (getattr(event, name, None) for name in ("lane", "cell", "token"))
         try:
-            request = fork_of(race, *values)
+            with BETWEEN_STEPS.work():
+                request = fork_of(race, *values)
             self._races.require(request)
         except SettingError as error:
             raise user_error(error) from error
         return self._all(request_values(request))
 
     def _all(self, values: dict[str, Any]) -> list[Any]:
-        """Return updates of the form's fields that are named in `values`."""
+        """Return updates that set the form's fields to `values`; other fields stay as they are."""
         if values.get("infilling"):  # the browser hears of a value only if it is another
             values["infilling"] |= {"use": next(self._uses)}
         return self._form.updates(values)
 
     def fill(self, event: gr.EventData, client: gr.Request) -> list[Any]:
-        """Return updates that give the form the settings of the race whose picture to fill in.
+        """Return updates that give the form a race's settings, to fill in a picture of that race.
 
-        The browser sets the seed, the lanes and the picture to fill in.
+        The browser itself sets the seed, the lanes and the picture to fill in.
         """
         values, own = self._settings(event, client), {"seed", "lanes", "infilling"}
         return self._form.updates({name: values[name] for name in values.keys() - own})
@@ -87,8 +89,8 @@ class Events:
     def _settings(self, event: gr.EventData, client: gr.Request) -> dict[str, Any]:
         """Return the form's values for a race that is over.
 
-        The race's model is left out if it cannot race here, and the picture to fill in is left
-        out if this model cannot fill in here.
+        The model is missing if it cannot race here. The picture to fill in is None if the model
+        cannot fill in here.
         """
         pool = self._races.pool
         race = self._races.kept(getattr(event, "race", ""), session_of(client))

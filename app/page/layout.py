@@ -252,7 +252,7 @@ def _settings(
     tried: gr.Dataset,
     classes: PageFile,
 ) -> Fields:
-    """Lay out the rest of the form.
+    """Lay out the rest of the form, and return the fields of the whole form.
 
     `tried` shows the prompts that are suggested for the chosen model; `classes` is the file of
     ImageNet's classes.

@@ -62,7 +62,7 @@ class Links:
         return write_link(request, sampling), gr.update(visible=True), ""
 
     def open(self, address: Any, client: gr.Request) -> tuple[str, dict[str, Any]]:
-        """Return the notice of a page that opens, and an answer to what its link asks for.
+        """Return two values for a page that opens: its notice, and the answer to its link.
 
         `address` is the query with which the page was opened; by now the page's address may
         name another race. The answer has the form's values (`form`), whether the race starts at

@@ -96,7 +96,10 @@ def describe(pool: ModelPool, name: Any) -> str:
 
 
 def _at_hand(card: ModelCard) -> bool:
-    """Return whether a model's files are on this machine; if not, its first race says why."""
+    """Return whether a model's files are on this machine.
+
+    Returns False also if this cannot be found out; the model's first race then says why.
+    """
     try:
         return all(map(at_hand, card.repos))
     except ModelError:

@@ -127,7 +127,10 @@ def plots(
 
 
 def _settings(trace: Trace, lane: Any, rule: Any, knobs: Mapping[str, Any]) -> Settings:
-    """Return the settings by which to judge. Raises SettingError, also without a lane or rule."""
+    """Return the rule's settings with these knobs.
+
+    Raises SettingError, also if the lane or the rule is not one that can be chosen.
+    """
     lanes = [index for _, index in lane_choices(trace)]
     if isinstance(lane, bool) or not isinstance(lane, int) or lane not in lanes:
         raise SettingError("Choose a lane of this race.")
@@ -137,9 +140,10 @@ def _settings(trace: Trace, lane: Any, rule: Any, knobs: Mapping[str, Any]) -> S
 
 
 def _value(trace: Trace, settings: Settings, knob: str) -> float:
-    """Return a knob's value in effect.
+    """Return the value that a rule uses for a knob.
 
-    LANTERN's k is the number of neighbours; k = 0 stands for the paper's share of the codes.
+    It differs from the setting only for LANTERN's k, the number of neighbours: k = 0 stands for
+    the paper's share of the codes.
     """
     if isinstance(settings, LanternSettings) and knob == "k":
         return settings.neighbours(trace.header.vocab_size)

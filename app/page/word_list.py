@@ -38,7 +38,7 @@ def word_list(vocabulary: Mapping[str, Any]) -> gr.HTML:
 
 
 def class_list(file: PageFile) -> gr.HTML:
-    """Lay out the list of classes; `class_file` makes the `file` from which it is read."""
+    """Lay out the list of ImageNet's classes, which the browser reads from `class_file()`."""
     return _list(CLASSES, file=file.path)
 
 

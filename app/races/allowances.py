@@ -63,7 +63,7 @@ UNLIMITED = Allowance(math.inf)
 
 
 def is_here(address: str) -> bool:
-    """Return whether an address is this machine's own, or unknown behind a local socket."""
+    """Return whether an address is this machine's own, or "", as for a local socket."""
     return address in ("", "::/64") or address.startswith("127.")
 
 

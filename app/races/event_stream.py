@@ -15,9 +15,9 @@ NOTHING = b"\x00\x00\x00\xff\xff"
 
 
 class EventStream:
-    """A stream of events, whose `chunks` in order are one gzip stream.
+    """A stream of events. Its `chunks`, joined in order, are one gzip stream.
 
-    Every reader reads whole chunks, from the first chunk on.
+    Every reader gets whole chunks, from the first chunk on.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The request for a fork: a race that draws a picture on from one of its tokens."""
+"""The request for a fork: a race that draws a lane's picture on from one of its tokens."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from engine.trace import MAX_SEED
 
 
 def fork_of(race: StoredRace, lane: Any, cell: Any, token: Any) -> RaceRequest:
-    """Return the request of a race that draws a lane's picture on, as `engine.race.fork` has it.
+    """Return the request for a fork, which draws a lane's picture on from `cell`.
 
-    All settings are the race's, but without a `token` the seed is another. Lanes that cannot draw a
-    picture on are left out. Raises SettingError.
+    The fork has `token` in that cell. If `token` is None, it draws the cell again, from a new seed.
+    All other settings are those of `race`. Lanes that cannot draw a picture on are left out; if no
+    lane remains, vanilla AR races. Raises SettingError.
     """
     trace = race.recording.trace
     infilling = fork(trace, race.id, lane, cell, token)

@@ -5,11 +5,12 @@ The query names a knob only if the knob's value is not the default:
 older links, applies to every lane of that decoder that does not set the knob itself. `known` is the
 picture to fill in, in base64url: two bytes for each token, which are FFFF if the token is to be
 filled in. `order` is the order in which tokens are filled in. `from` says from where a fork was
-taken: the race, its seed, the cell, the token that it had there, the probability p of the fork's
-token, and the lane, with commas between them. What is not known is empty.
+taken, in six values with commas between them: the race's id, its seed, the cell, the lane's own
+token in that cell, the probability p of the fork's token, and the lane's name. A value that is not
+known is empty.
 
 `race=<id>` names a race that was asked for here. The link shows that race while it is kept;
-after that, only its fields are in the form. `recorded=<name>` names one of the recorded races
+after that, the link only fills in the form. `recorded=<name>` names one of the recorded races
 instead, and `go=1` starts the race at once.
 
 The page's script reads what to show on the board (static/controls/moment.js). `t` is a time on
@@ -209,15 +210,16 @@ def _parse_infilling(fields: Mapping[str, str]) -> Infilling | None:
 
 
 def _format_parent(parent: Parent) -> str:
-    values = parent.race, parent.seed, parent.cell, parent.instead, parent.p, parent.lane
+    # Without the race's id, by which everyone could see the race.
+    values = parent.seed, parent.cell, parent.instead, parent.p, parent.lane
     return ",".join("" if value is None else str(value) for value in values)
 
 
 def _parse_parent(text: str) -> Parent:
-    race, *numbers, lane = (text.split(",", 5) + [""] * 6)[:6]
+    *numbers, lane = (text.split(",", 4) + [""] * 5)[:5]
     values: list[Any] = [parse_value(0, number) if number else None for number in numbers]
     seed, cell, instead, p = values
-    return Parent(race, seed, lane, cell, instead, p)
+    return Parent("", seed, lane, cell, instead, p)
 
 
 def _split_lanes(text: str, decoders: Collection[str]) -> list[str]:

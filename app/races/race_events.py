@@ -47,8 +47,8 @@ def race_routes(
     """Return the routes of a race's events, of bets and votes on a race, and of leaving the page.
 
     Races are found by id. A race that is over is sent as one event, its `replay`. For a race
-    that is not kept, the answer is 204, after which no browser asks again. A vote names the lane
-    that a voter took for one that changes the distribution; votes are kept as long as their race.
+    that is not kept, the answer is 204, after which no browser asks again. By a vote, a voter
+    guesses which lane changes the distribution. Votes are kept as long as their race.
     """
     one_at_a_time = CapacityLimiter(1)  # the page needs the server's other threads
     only_events = WeakKeyDictionary[StoredRace, bytes]()  # of races that are kept elsewhere
@@ -128,7 +128,7 @@ def race_routes(
 
 
 async def _plain(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Yield the chunks decompressed, with a comment in place of a chunk that holds nothing."""
+    """Yield the chunks decompressed; a chunk without text becomes a comment, which readers skip."""
     unzip = zlib.decompressobj(GZIP)
     async for chunk in chunks:
         yield unzip.decompress(chunk) or b":\n\n"

@@ -24,6 +24,7 @@ from app.workers.device_thread import device_thread
 from app.workers.gpu_errors import BUG, DEVICE_LOST, MESSAGES, zerogpu_message
 from app.workers.race_stream import RaceStream, Recording, WorkerFailure, race_seconds
 from engine.failures import Failure
+from engine.models.base import ImageModel
 from engine.models.supply.card import ModelError
 from engine.models.supply.device import classify
 from engine.race import Race
@@ -75,8 +76,8 @@ class RaceRunner:
         if live.ticket.device in (Device.ZEROGPU, Device.CLUSTER):
             self._run_elsewhere(live)
         else:
-            # A thread keeps its arguments a little longer than it runs: the model is none of them.
-            device_thread(model.device).submit(self._run_here, live).result()
+            # A thread keeps its arguments a little longer than it runs: this list is empty by then.
+            device_thread(model.device).submit(self._run_here, [model], live).result()
 
     def _end(self, live: LiveRace, error: gr.Error | None) -> None:
         race = None
@@ -136,8 +137,9 @@ class RaceRunner:
                 "The model could not be loaded. Recorded races still play.", print_exception=False
             ) from error
 
-    def _run_here(self, live: LiveRace) -> None:
-        model = self._load(live.request.model, 0)
+    def _run_here(self, models: list[ImageModel], live: LiveRace) -> None:
+        """Run a race with the only one of `models`, which is taken out of the list."""
+        model = models.pop()
         race, failures = Race(model, live.request), set[Failure | None]()
         note = hint(live.request.prompt, self._pool.card(live.request.model).prompts)
         stream = None

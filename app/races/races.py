@@ -171,7 +171,10 @@ class Races:
         return board_value(race, self.owns(race, session))
 
     def replay(self, race: StoredRace) -> Snapshot:
-        """Return a race that is over as one snapshot; a kept race's last snapshot is cached."""
+        """Return a race that is over as one snapshot.
+
+        The snapshots of all recorded races are cached; of other races, only the newest snapshot.
+        """
         shipped = race.id in self.recorded
         return self.recorded.replay(race.id) if shipped else self._last_replay(race)
 

@@ -34,7 +34,7 @@ class Work:
         return self._turns.clock() - self._began
 
     def pause(self) -> None:
-        """Let lanes step if this part has lasted PART seconds; return when another may begin."""
+        """Let lanes step if this part has lasted PART seconds; return when the next may begin."""
         if self._part >= PART:
             self.end()
             self._began = self._turns.begin()
@@ -47,9 +47,9 @@ class BetweenSteps:
     """Keeps the steps of lanes and other work from running at the same time.
 
     A step or a part of other work waits at most PATIENCE for the other. Races on several
-    devices may step at once. While a race is on, only one piece of work runs at a time; after d
-    seconds of work, no work starts for d (1 / SHARE - 1) seconds. One piece of work never
-    contains another.
+    devices may step at once. While a race is on, only one piece of work runs at a time, for at
+    most SHARE of the time: after d seconds of work, no work starts for d (1 / SHARE - 1) seconds.
+    A piece of work must not begin another one.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

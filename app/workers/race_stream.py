@@ -72,8 +72,8 @@ def duration_words(seconds: float) -> str:
 def race_seconds(race: Race) -> float:
     """Return the seconds after which a race is stopped.
 
-    The settings give this time. For a public model on a CPU it is twice the estimated time of
-    all passes of the lanes, at most SLOW_SECONDS, if that is longer.
+    The settings give this time. A race on a public model on a CPU gets twice the estimated time
+    of all its lanes' passes if that is longer, but at most SLOW_SECONDS.
     """
     model = race.model
     if not (isinstance(model, BodyModel) and model.card and model.slow_pixels):
@@ -83,7 +83,10 @@ def race_seconds(race: Race) -> float:
 
 
 def slow_note(model: ImageModel) -> str:
-    """Return sentences about a race on a public model on a CPU; "" for any other race."""
+    """Return how long a picture of a public model takes on a CPU, and what lanes show meanwhile.
+
+    Returns "" for any other model.
+    """
     if not model.slow_pixels:
         return ""
     note = "" if model.preview else COLOURS
@@ -94,7 +97,7 @@ def slow_note(model: ImageModel) -> str:
 
 
 class RaceStream:
-    """A race in progress. Its trace and its recording are kept when it ends."""
+    """Runs a race and yields its events; after them, `trace` and `recording` return the race."""
 
     def __init__(self, race: Race, note: str, seconds: float, late: str = "") -> None:
         """Prepare a race; the board says `note`.
@@ -108,9 +111,9 @@ class RaceStream:
         self._seconds, self._late = seconds, late or RACE_LIMIT.format(seconds)
 
     def events(self) -> Generator[Snapshot | Update | Idle, None, None]:
-        """Yield a snapshot at once, then updates, and Idle after every other step.
+        """Yield a snapshot at once; then, for each frame of the race, an update or an Idle.
 
-        Updates come as often as DRAWING_SHARE and the settings allow.
+        Updates come as often as DRAWING_SHARE and the settings allow. An update is the last event.
         """
         use_threads(self.race.model)
         board, started, drawing, updates = self._board, time.monotonic(), 0.0, 0

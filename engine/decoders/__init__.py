@@ -88,6 +88,7 @@ def is_claim(name: str, shift: float | None) -> bool:
     """Return whether a recorded shift of 0 is only the claim of a decoder's author.
 
     A decoder from outside records a shift of 0 (`WindowDecoder.shift`) if its author's badge is
-    lossless, whatever the decoder commits.
+    lossless, whatever the decoder commits. The 0 is more than a claim once a verdict says that the
+    decoder is lossless.
     """
     return shift == 0 and name not in BUILT_IN and not badge_of(name).lossless

@@ -40,11 +40,12 @@ class AutoCorrect(Priced):
     draft is thrown away because an earlier one was rejected, so h rows take h r passes. A row of
     more than 48 tokens is corrected in parts, one after another.
 
-    A token's p is conditioned on the drafts before it as they were before the pass. In the t-th
-    pass over a row these are final for the row's first t tokens, so each pass commits one token.
-    After r passes the row stays as it is. The next row's first pass reads what is left of it, and
-    commits that. These tokens have a price: their last p is not the model's given the tokens that
-    were committed. With r at least the row's width the decoder is exact.
+    A pass computes a token's p from the tokens before it, as they were before the pass. In the t-th
+    pass over a row, all tokens before the row's t-th token are final, so the pass commits the t-th
+    token. After r passes the row's other tokens stay as they are, and the next row's first pass
+    reads and commits them. These tokens have a price: the last p of such a token was computed from
+    drafts that the same pass may have replaced. With r at least the row's width the decoder is
+    exact.
 
     SSD drafts with heads that it trains. Here nothing is trained.
     """
@@ -97,16 +98,19 @@ class AutoCorrect(Priced):
         return torch.where(is_kept[:, None], window.q, verification.p)
 
     def _kept(self, state: DecodeState) -> int:
-        """Return how many tokens the last pass over a row left, which the next pass commits."""
+        """Return how many tokens of the row's part are uncommitted after the part's last pass.
+
+        The next pass commits them. Returns 0 while the part has passes left.
+        """
         n, begin = state.frontier, self._begin(state.frontier)
         return self._end(n) - n if n - begin == self.settings.rounds else 0
 
     def _begin(self, position: int) -> int:
-        """Return the first position of the part of a row that holds the position."""
+        """Return the first position of the part of a row to which `position` belongs."""
         column = position % self.plan.stride
         return position - column % (MAX_ROWS // 2)  # a pass reads up to two parts
 
     def _end(self, position: int) -> int:
-        """Return the position after the part of a row that holds the position."""
+        """Return the first position after the part of a row to which `position` belongs."""
         row_end = (position // self.plan.stride + 1) * self.plan.stride
         return min(row_end, self._begin(position) + MAX_ROWS // 2)

@@ -95,9 +95,10 @@ class Decoder(ABC):
 
     @classmethod
     def check_fills(cls, fills: Fills, title: str) -> None:
-        """Check that the model can draw tokens in any order, if the decoder asks for that.
+        """Check that the decoder can fill in pictures with a model.
 
-        `title` is the model's name in the message. Raises SettingError.
+        `fills` says what the model can fill in; `title` is its name in the message. Raises
+        SettingError if the decoder needs tokens in any order and the model only continues pictures.
         """
         if cls.infills and fills is Fills.BELOW:
             raise SettingError(

@@ -33,9 +33,10 @@ class VerifyNumbers(NamedTuple):
 class DecodeState:
     """One image while it is decoded: the model's context, the frontier, the drafts, the noise.
 
-    `frontier` and `step` are on the host. Decoders use numbers on the device, so that none of their
-    operations depends on the host: `n` (the frontier), `room` (drafts before the image's end) and
-    `count` (tokens committed by the last step).
+    `frontier` and `step` are on the host. Decoders use three numbers on the device instead, so that
+    none of their operations depends on the host: `n` is the frontier, `room` the largest number of
+    drafts that can be accepted before the image's last position, and `count` the number of tokens
+    that the last step committed.
     """
 
     in_order = True  # whether a step's positions follow one another
@@ -84,7 +85,7 @@ class DecodeState:
 
     @property
     def draft_limit(self) -> int:
-        """The largest number of drafts in a window: the positions left, less the last one.
+        """The largest number of drafts in a window: one for each position left but the last.
 
         With static shapes the limit is constant, and drafts after the image's end are never
         accepted.
@@ -100,7 +101,7 @@ class DecodeState:
         return (self._offsets[:count] + self.n).clamp_max(self.plan.length - 1)
 
     def uniform(self, purpose: Purpose, rows: int, count: int) -> Tensor:
-        """Return uniform numbers for the next `rows` positions from the frontier [rows, count]."""
+        """Return `count` uniform numbers for each of the next `rows` positions [rows, count]."""
         return self._drawn(purpose, rows, count)
 
     def verify_numbers(self, rows: int) -> VerifyNumbers:
@@ -176,7 +177,7 @@ class DecodeState:
         return torch.arange(self.plan.length, device=self.n.device)
 
     def nothing_drafted(self) -> tuple[Tensor, Tensor]:
-        """Return the drafts and q of a pass that verifies nothing."""
+        """Return empty drafts and an empty q, for a pass that verifies nothing."""
         return self.drafts[:0], self.q[:0]
 
     def kept(self, path: list[int]) -> Sequence[int]:
@@ -202,10 +203,10 @@ class DecodeState:
         self.model.slots.release(self.slot)
 
     def committed_rows(self, outcome: list[int]) -> list[int]:
-        """Return the window row that leads to each position that a turn commits.
+        """Return the window row of each position that a turn commits: the row that asked for it.
 
         `outcome` is `Turn.outcome` on the host. Raises ContractError where the turn commits no
-        position, or more positions than the picture has.
+        position, or more positions than the picture has left.
         """
         count, *path = outcome
         n, remaining_positions = self.frontier, self.plan.length - self.frontier

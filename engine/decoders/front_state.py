@@ -94,7 +94,9 @@ class FrontState(DecodeState):
     def _draw(self, purpose: Purpose, rows: int, count: int) -> Tensor:
         """Return random numbers for the position of each window row.
 
-        Each row of the grid has its own branch of the noise, because the rows advance separately.
+        The noise has a branch for each grid row that can advance at the same time. All branches
+        have the same numbers, but each computes them ahead for one row, because the rows advance
+        separately.
         """
         stride, parts = self.plan.stride, list[Tensor]()
         sizes = np.bincount(self.numbers.front).tolist()
@@ -126,7 +128,7 @@ class FrontState(DecodeState):
     def kept(self, path: Sequence[int]) -> list[int]:
         """Return the window rows that stay in the cache.
 
-        These are the rows of closing fronts, and the rows on the path that are no borrowed roots.
+        These are the rows on the path, except borrowed roots, and the rows of closing fronts.
         """
         roots = list(zip(self._pass.roots, self.fronts, strict=False))
         borrowed = {row for row, front in roots if front.borrows}

@@ -63,10 +63,10 @@ class GSD(JacobiWindowDecoder):
     without tokens that are too far from x in the codebook (d) or in probability (delta). On
     rejection GSD resamples as SJD does (Alg. 3 and 5).
 
-    The distribution changes, because groups are centred on the draft and do not form the partition
-    of Theorem 1. Equal probabilities are sorted by id, and rank(x) is the rank of x itself. A draft
-    with p(x) = 0 is never accepted. By the letter of Alg. 3 such a draft might be accepted: at
-    top-k's border, its group may hold tokens with p > 0.
+    The distribution changes. Theorem 1 needs groups that partition the vocabulary, but every draft
+    has a group around itself, and these groups overlap. Equal probabilities are sorted by id, and
+    rank(x) is the rank of x itself. A draft with p(x) = 0 is never accepted. By the letter of Alg.
+    3 such a draft might be accepted: at top-k's border, its group may hold tokens with p > 0.
 
     The paper leaves the direction of sorting open; the released code sorts ascending. The code
     differs from the rule here in four ways. G is always 14, with the ranks from rank(x) - 7 to

@@ -120,13 +120,13 @@ def fill_up(
     has_draft: Tensor,
     fresh: str,
 ) -> tuple[Tensor, Tensor]:
-    """Fill up a window's drafts [R] and their q [R, V]; `q` may be changed in place.
+    """Return a window's drafts [R] and their q [R, V], filled up with new tokens.
 
-    `there` marks the rows that have a draft already; in rows without a draft, q is 0. If
-    `has_draft` marks a row without a draft, the row gets its `new` token. The new token's q is
-    uniform if `fresh` says so and the position is not forced, else one-hot. Either q keeps a
-    lossless rule lossless: a token drawn uniformly is a sample of the uniform distribution, and any
-    token is a sample of its own one-hot distribution.
+    `there` marks the rows whose draft the last step left; in all other rows q is 0. `has_draft`
+    marks the rows that need a draft. If such a row has none, it gets its `new` token. The new
+    token's q is uniform if `fresh` says so and the position is not forced, else one-hot. Either q
+    keeps a lossless rule lossless: a token drawn uniformly is a sample of the uniform distribution,
+    and any token is a sample of its own one-hot distribution. `q` may be changed in place.
     """
     drafts = torch.where(there, drafts, torch.where(has_draft, new, 0))
     certain = has_draft & ~there
@@ -142,13 +142,16 @@ def fill_up(
 def initial_tokens(state: DecodeState, drafts: Tensor, there: Tensor, scheme: str) -> Tensor:
     """Return an initial token for each of the next positions [R].
 
-    `fill_up` uses only the tokens at positions where no draft is `there`; these positions follow
-    the kept drafts. In the horizontal schemes the neighbour of all these positions is the last
-    known token; the first column has no neighbour. In the vertical schemes it is the token above
-    or, if that token is unknown, the nearest known token further up. Positions without a neighbour
-    get a random token.
+    `fill_up` uses these tokens only at the new positions, which come after the drafts that are
+    `there`. Known tokens are the committed ones and these drafts. With `random` a new position gets
+    a random token. Otherwise its token depends on its neighbour:
+
+    * horizontal: the last known token; the first column has no neighbour;
+    * vertical: the token above or, if that is unknown, the nearest known token further up.
+
     `repeat` copies the neighbour's token, and `sample` draws from the newest p of the neighbour's
-    position.
+    position. If there is no neighbour, or a forced one, the token is random. At a forced position
+    it is 0.
     """
     positions = state.positions(len(drafts))
     u = state.uniform(Purpose.FRESH, len(drafts), 1)[:, 0]

@@ -32,7 +32,7 @@ from engine.settings import Withdrawn, knob
 from engine.trace import Step
 from engine.trace.rows import TOP
 
-FEW = 16  # neighbours, of the many that a draft may borrow from
+FEW = 16  # nearest codes that are looked at first; to most drafts they lend enough
 DRAFTS_AT_ONCE = 4096  # drafts whose neighbourhoods are held at once
 # With static shapes, the largest number of tokens of one q that are looked at again because their
 # FEW nearest codes do not lend enough.
@@ -130,10 +130,11 @@ class LanternSettings(JacobiWindowSettings):
 class Lantern(JacobiWindowDecoder):
     """Accepts a draft x with probability min(1, (p(x) + sum_A p) / q(x)).
 
-    The neighbourhood A of x holds x's k nearest codes, nearest first, as long as A's mass under p
-    stays within delta. On rejection LANTERN resamples from R(p', q), where p' is p with the mass of
-    A moved to x (Sec. 3.2, 3.3 and App. B, Alg. 1; the paper calls the target q and the drafter p).
-    delta = 0 is lossless.
+    The neighbourhood A of x takes the codes nearest to x, nearest first, until A's mass under p
+    would exceed delta. x counts among its k nearest codes but is not in A, so A has at most k - 1
+    codes. On rejection LANTERN resamples from R(p', q), where p' is p with the mass of A moved to x
+    (Sec. 3.2, 3.3 and App. B, Alg. 1; the paper calls the target q and the drafter p). delta = 0 is
+    lossless.
 
     This is the paper's rule. The released code differs in two ways. Its k nearest codes do not
     include x, so k + 1 codes count. After a rejection it moves no mass to x. Instead it zeroes x
@@ -230,12 +231,13 @@ class Lantern(JacobiWindowDecoder):
         return verification
 
     def committed(self, p: Tensor, q: Tensor, i: Tensor) -> Tensor:
-        """Return the distribution of the token that the test of each draft of a chain commits.
+        """Return the distribution of the token that each test commits, for the drafts of a chain.
 
-        For a tree, whose nodes try several drafts, see `TreeWalk.shift`. A draft with q(x) <= p(x)
-        is accepted. If x can be rejected, p(x) plus the mass of A is below q(x), so the replacement
-        is drawn from max(p - q, 0) on the tokens outside A. All x are summed at once: a token's
-        weight is the sum of the weights of those x whose A does not contain the token.
+        For a tree, whose nodes try several drafts, see `TreeWalk.shift`. The probability that x
+        is drafted and rejected is m(x) = q(x) - p(x) - (the mass of A), or 0 if that is negative.
+        The replacement is drawn from max(p - q, 0) on the tokens outside A. So token v is committed
+        with probability q(v) - m(v) + max(p(v) - q(v), 0) W(v). W(v) has a term for each x whose
+        A does not contain v: m(x) divided by the total of max(p - q, 0) outside A.
         """
         wide, draft = exact(p), exact(q)
         excess, total = (wide - draft).clamp_min(0), p.sum(-1, dtype=torch.float64)

@@ -121,12 +121,12 @@ class Level:
 class TreeWalk:
     """Verification of a tree, from the root down.
 
-    A node's children are tried in order against the remainder of the node's p. Each draft x counts
-    as certain, q(x) = 1. Child x is accepted with the remainder's mass of x and x's neighbourhood,
-    and the first accepted child is the next node. A rejection leaves R(p', q), which is the
-    remainder without x and x's neighbourhood. If no child is accepted, a sample of the remainder
-    ends the step; at a leaf, a sample of p ends it. After the end the walk goes on through first
-    children, only to record these children.
+    A node's children are tried in order. The remainder is the node's p after the rejections so far.
+    Each draft x counts as certain, q(x) = 1. So x is accepted with a probability that equals the
+    remainder's mass on x and x's neighbourhood. The first accepted child is the next node. A
+    rejection leaves R(p', q), which is the remainder without x and x's neighbourhood. If no child
+    is accepted, a sample of the remainder ends the step; at a leaf, a sample of p ends it. After
+    the end the walk goes on through first children, only to record these children.
     """
 
     def __init__(

@@ -34,7 +34,11 @@ class Launcher:
             self._graphs = state.slot.graphs = state.slot.graphs or Graphs(captures.make())
 
     def run(self, part: str, key: Hashable, function: Callable[..., Any], *inputs: Any) -> Any:
-        """Return `function(*inputs)` and charge it as `part`; `key` is as in `Graphs.run`."""
+        """Return `function(*inputs)`, and charge its time to the lane's clock as `part`.
+
+        "propose" is charged as "draft" if the drafter ran, else as "verify"; "record" is not
+        charged. `key` is as in `Graphs.run`.
+        """
         result = self._launched(part, key, partial(function, *inputs))
         if part == "propose":
             self.clock.lap("draft" if self._state.drafter_passes else "verify")

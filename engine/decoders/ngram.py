@@ -1,11 +1,10 @@
 """Drafts from bigrams of the known codes (Stewart et al., 2024; ASSD, Alg. 2 and Eq. 23).
 
-A cell's draft is a sample of the codes that elsewhere in the picture follow the code of the cell's
-neighbour.
-Alg. 2 conditions on the cell to the left, which is always known or drafted in the order of Alg. 2.
-In other orders that cell may be unknown; then the cells above, to the right and below are tried. If
-no neighbour gives a pair, the draft is a sample of all known codes. If no code is known, the draft
-is uniform.
+A cell's draft copies one known cell, chosen at random among those whose left neighbour has the same
+code as the cell's own left neighbour. In the order of Alg. 2 the left neighbour is always known or
+drafted. In other orders it may be unknown. If it is, or if no known cell has such a left neighbour,
+the neighbours above, to the right and below are tried in turn. If none of them gives a code, the
+draft is a sample of all known codes. If no code is known, the draft is uniform.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ class _Bigrams:
     def distribution(self, cell: int, codes: Tensor) -> Tensor:
         """Return the distribution [V] of a cell's code given a neighbour's code, c(. | code).
 
-        `codes` [h * w] has the known codes and the drafts before this cell's.
+        `codes` [h * w] has the known codes, and the drafts of the cells before this one.
         """
         row, column = divmod(cell, self.shape[1])
         for (down, right), beside in zip(NEIGHBOURS, self.beside, strict=True):

@@ -144,10 +144,10 @@ def priced(step: Step, prices: Tensor) -> Step:
 
 
 def _joined(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """Concatenate the numbers of successive steps, padded to the widest step.
+    """Concatenate one field of the Founds of successive steps, padded to the widest array.
 
-    Steps without drafts have no support and no candidates. A missing token is -1 and a missing
-    number 0.
+    The widths differ because steps without drafts have no support and no candidates. The padding
+    is -1 for whole numbers, such as tokens, and 0 for all others.
     """
     if len(parts) == 1:
         return parts[0]
@@ -269,7 +269,8 @@ def find_sources(draft: np.ndarray, top: np.ndarray, latest: np.ndarray) -> np.n
     """Return the Source of each q.
 
     `top` [N, 2 TOP] has the likeliest tokens of each q and their shares, and `latest` those of the
-    latest p at the same position. Distributions that differ only in other tokens look the same.
+    latest p at the same position. If `top` and `latest` are equal, q counts as that p (BEFORE),
+    because nothing is known of the other tokens.
     """
     before = (top == latest).all(-1)
     certain = (top[:, 0] == draft) & (top[:, 1] == NONE) & (top[:, TOP] == ONE)

@@ -1,4 +1,4 @@
-"""SJD with plain relaxations, the baselines of GSD and LANTERN, or others' acceptance tests."""
+"""SJD with a relaxed test: the baselines of GSD and LANTERN, and the tests of other papers."""
 
 from __future__ import annotations
 
@@ -69,14 +69,15 @@ class RelaxedSJD(JacobiWindowDecoder):
       eps; on rejection sample from p.
     * `runs`: SJD-SV's acceptance, which tests several drafts together (see `verify_runs`).
 
-    On rejection all rules except `typical` resample from R(p, q). For every acceptance probability
-    a of a single draft that is nowhere below SJD's, this is the best replacement, norm(max(p - q a,
-    0)) (Cool-SD). k = 1 and e = 0 are SJD.
+    On rejection all rules except `typical` resample from R(p, q). If a draft is tested alone and
+    accepted with probability a, the best replacement is norm(max(p - q a, 0)) (Cool-SD). If a is
+    nowhere below SJD's acceptance probability, that is R(p, q). `amplify` with k = 1 and `add` with
+    e = 0 are SJD.
 
-    Two things differ from the papers. Medusa's first token is p's likeliest; here it is sampled.
-    Cool-SD's factor has a constant exp(-mu) whose value is not published; here it is 1. In Cool-SD
-    the factor may fall below 1. Then the test rejects drafts that SJD accepts, and commits the same
-    distribution as SJD. Here the factor stays at least 1.
+    Three things differ from the papers. Medusa's first token is p's likeliest; here it is sampled.
+    Cool-SD's factor has a constant exp(-mu) whose value is not published; here it is 1. Cool-SD's
+    factor may also fall below 1. Its test then rejects drafts that SJD accepts, and still commits
+    SJD's distribution. Here the factor stays at least 1.
     """
 
     name, title, default = "sjd-relaxed", "Relaxed SJD", False

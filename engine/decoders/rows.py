@@ -85,7 +85,10 @@ class RowsAtOnce(Priced[FrontState]):
         """Return how the rows of the plan advance."""
 
     def lag(self, tokens: int) -> int:
-        """Convert a number of cells of a row to tokens; a whole row includes its forced tokens."""
+        """Return a lag in tokens, forced ones included, for a lag of `tokens` cells.
+
+        The two are the same, unless the lag is a whole row, which includes its forced tokens.
+        """
         return tokens if tokens < self.model.grid[1] else self.plan.stride
 
 

@@ -13,19 +13,20 @@ from engine.decoders.decode_state import DecodeState
 from engine.decoders.speculate import count_leading, speculate
 from engine.numerics.distributions import gather
 
-SHARE = 0.8  # of a run's mass, which its tested part has at least
+SHARE = 0.8  # the tested part of a run has at least this share of the run's mass
 
 
 def verify_runs(state: DecodeState, window: Window, p: Tensor) -> Verification:
-    """Accept drafts run by run; in a run b .. e, p_i(x_i) does not fall from one draft to the next.
+    """Accept drafts run by run: a run is a stretch of drafts over which p_i(x_i) does not fall.
 
-    Only the run's last part g .. e is tested, where g is the largest with sum_{g..e} p_i(x_i) >=
-    0.8 sum_{b..e} p_i(x_i). The whole run is accepted with probability h_e = min(1, prod_{g..e}
-    p_i(x_i) / q_i(x_i)). If it fails, the run without its last draft is tested in the same way,
-    with a number of its own. The first draft that no test accepted is replaced from R(p, q).
+    Only the last part g .. e of a run b .. e is tested. g is the largest number with sum_{g..e}
+    p_i(x_i) >= 0.8 sum_{b..e} p_i(x_i). The whole run is accepted with probability h_e = min(1,
+    prod_{g..e} p_i(x_i) / q_i(x_i)). If it fails, the run without its last draft is tested in the
+    same way, with a number of its own. The first draft that no test accepted is replaced by a
+    sample of R(p, q).
 
-    The distribution changes: a shorter run is a second chance for the same drafts, and the drafts
-    before g are not tested at all, so that one with p = 0 may be committed.
+    The rule changes the distribution for two reasons. A shorter run is a second chance for the same
+    drafts. And the drafts before g are not tested, so a draft with p = 0 may be committed.
 
     `p` is [R, V]. The acceptance probability recorded for draft e is h_e.
     """

@@ -31,9 +31,9 @@ def most_true(where: Tensor, model: ImageModel, bound: int) -> tuple[int, Tensor
 
 
 def most_tokens(where: Tensor, model: ImageModel, sampling: Sampling) -> tuple[int, Tensor]:
-    """Return `most_true` of `where` [T, V], which marks tokens that have a probability.
+    """Return `most_true` of `where` [T, V], which is True only for tokens with a probability > 0.
 
-    With static shapes the bound is twice top-k, because top-k keeps ties.
+    With static shapes the bound is twice top-k, because top-k keeps ties. Without top-k it is V.
     """
     return most_true(where, model, 2 * sampling.top_k or where.shape[-1])
 

@@ -33,11 +33,10 @@ class SJDPlusPlusSettings(SpeculativeSettings):
 class SJDPlusPlus(JacobiWindowDecoder):
     """Verifies as SJD does, and keeps a later draft x if p(x) / q(x) > tau, else redraws it from p.
 
-    Either way p becomes the draft's q. A draft that was kept is no sample of p: tokens with p > tau
-    q are kept too often. So the next test compares the draft with a distribution that it does not
-    have, and the image's distribution changes. By how much a single test shifts it depends on all
-    earlier passes, so no shift is recorded. SCD with `coupling` = threshold keeps the same drafts
-    and is lossless.
+    Either way p becomes the draft's q. But the draft is now no sample of p: tokens with p > tau q
+    are kept too often. The next test uses p as the draft's q all the same, so the image's
+    distribution changes. The shift of a single test depends on all earlier passes, so no shift is
+    recorded. SCD with `coupling` = threshold keeps the same drafts and is lossless.
 
     The paper's text was not at hand. The rule is read from a third party's code (phymhan/nanochat,
     `generate_sjd`).
@@ -58,7 +57,7 @@ class SJDPlusPlus(JacobiWindowDecoder):
 def keep_above(
     state: DecodeState, window: Window, p: Tensor, v: Verification, tau: float
 ) -> Verification:
-    """Keep the drafts x after the committed positions for which p(x) > tau q(x); p is [R, V]."""
+    """Keep each draft x after the committed positions if p(x) > tau q(x); p is [R, V]."""
     offsets, room = state.offsets(len(p)), state.room.clamp_max(len(p) - 1)
     later = (offsets >= v.count) & (offsets < room)
     above = gather(p, window.drafts) > tau * gather(window.q, window.drafts)
@@ -69,8 +68,9 @@ def keep_above(
 def kept_above(p: Tensor, q: Tensor, tau: float) -> Tensor:
     """Return the distributions [R, V] of drafts x ~ q after `keep_above`.
 
-    A draft y comes from y itself, if it is kept, or from any draft that is not kept, redrawn from
-    p: q(y) [p(y) > tau q(y)] + c p(y), where c is the sum of q where p <= tau q.
+    The draft is y afterwards if it was y and was kept, or if it was not kept and p gave y: q(y)
+    [p(y) > tau q(y)] + c p(y). Here c, the sum of q where p <= tau q, is the probability that the
+    draft is not kept.
     """
     kept = torch.where(p > tau * q, q, 0)
     return kept + (q.sum(-1, keepdim=True) - kept.sum(-1, keepdim=True)) * p

@@ -36,7 +36,7 @@ def chain_status(first: Tensor, rows: int, drafts: Tensor) -> Tensor:
 
 
 def lossless(draft: Tensor, p: Tensor, q: Tensor) -> Tensor:
-    """Return R(p, q), from which a lossless rule draws the replacement of a draft (SJD, Eq. 2)."""
+    """Return R(p, q), from which a lossless rule samples a draft's replacement (SJD, Eq. 2)."""
     return residual(p, q)
 
 

@@ -50,10 +50,11 @@ def verify_traversal(
 ) -> Verification:
     """Accept the path to the first node that passes.
 
-    A node is tested after all nodes below it, and its candidates are tested in turn. A node has a
-    number a, which is 1 for the root, the model's p and its candidates' q. Candidate x gets a_x =
-    min(1, a p(x) / q(x)). If x and all nodes below it fail, then with S = sum_v max(a p(v) - q(v),
-    0)
+    A node is tested after all nodes below it, and its candidates are tested in turn. Each node has
+    a number a, the model's distribution p, and the distribution q from which its candidates were
+    drawn. The root begins with a = 1, and candidate x of a node begins with a_x = min(1, a p(x) /
+    q(x)). If x and all nodes below x fail, x's parent changes. Let S = sum_v max(a p(v) -
+    q(v), 0); then, at the parent,
 
     * p becomes max(a p - q, 0) / S, and q loses x and is normalised again;
     * a becomes S / (S + 1 - a), and the next candidate is tested with these.
@@ -95,11 +96,13 @@ def verify_traversal(
 def node_tests(
     window: TreeWindow, p: Tensor, room: Tensor
 ) -> tuple[Tensor, Tensor, list[Rejections]]:
-    """Return each node's a [R], and what is left of its p [R, V], once all nodes below it failed.
+    """Return each node's a and p, once all nodes below it failed.
 
-    The node then passes with probability a. The p need not be normalised. Also returns the
-    rejections below the nodes of each depth that branches. The arguments are those of
-    `verify_traversal`.
+    The arguments are those of `verify_traversal`.
+
+    Returns:
+        Each node's a, the probability that it then passes [R]; its p, perhaps not normalised
+        [R, V]; and the Rejections of each level whose nodes have several candidates.
     """
     climb, levels = climb_on(window.layout, p.device), window.layout.branching
     h, left = p.new_ones(len(p), dtype=torch.float64), p.clone()
@@ -122,13 +125,13 @@ def node_tests(
 
 
 class Rejections(NamedTuple):
-    """The nodes of a level, after all their candidates failed one after another.
+    """The nodes of a level and their candidates, after all candidates failed one after another.
 
     Attributes:
         exists: whether there is such a candidate [n, K].
-        p: p(x) of each candidate x when its turn comes, times its parent's a [n, K].
+        p: p(x) of each candidate x when its turn comes, times the node's a [n, K].
         q: q(x) of each candidate when its turn comes [n, K].
-        a: a of each candidate [n, K].
+        a: the a with which each candidate begins [n, K].
         parent: a of each node in the end [n].
         left: p of each node in the end [n, V].
     """

@@ -1,10 +1,11 @@
 """Trees of drafts: the side nodes of a window and the parent of each row (SJD-PAC, Sec. 4.1).
 
 A tree has D levels, and the root is the first. Every node above the last level has K children: K =
-4, D = 3 gives 21 nodes. From the root down all nodes of a level have the same candidates; for
-traversal verification each has its own. The released code reads the paper's K
-candidates for D positions in this way. In this reading the K = 4, D = 4 of the paper's Table 3
-would take 85 nodes and not fit a window of 64 rows.
+4, D = 3 gives 21 nodes. If the tree is verified from the root down, all nodes of a level offer the
+same K candidates. For traversal verification each node has candidates of its own.
+
+The paper speaks of K candidates for D positions. The released code builds this tree from them. With
+the K = 4, D = 4 of the paper's Table 3 it would have 85 nodes and not fit a window of 64 rows.
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ from torch import Tensor
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """Rows of one window: 0 is the root, 1 .. H the spine, then come the side nodes.
+    """The rows of a window with a tree: row 0 is the root, 1 .. H the spine, then the side nodes.
+
+    The spine is the chain of the first candidates, which goes on below the tree's last level.
 
     Attributes:
-        spine: H.
+        spine: H, the number of drafts on the spine.
         branching: number of levels with several candidates.
         parents: the row that each row follows; the root's is 0.
         side: (depth, candidate) of each side node; the row of node i is H + 1 + i.
@@ -37,7 +40,7 @@ class Tree:
 
 
 def side_nodes(K: int, D: int) -> int:
-    """Return how many rows the tree takes besides its spine."""
+    """Return the number of side nodes: the nodes of a tree that are not on its spine."""
     return len(_branches(K, D - 1))
 
 
@@ -45,7 +48,8 @@ def side_nodes(K: int, D: int) -> int:
 def _branches(K: int, levels: int) -> tuple[tuple[int, int, int], ...]:
     """Return (depth, candidate, parent) of each side node.
 
-    A parent below zero is spine node -parent - 1; any other parent is the index of a side node.
+    A parent below zero stands for row -parent - 1 of the spine, where row 0 is the root. Any other
+    parent is the index of a side node.
     """
     nodes: list[tuple[int, int, int]] = []
     above = [-1]
@@ -64,7 +68,7 @@ def _branches(K: int, levels: int) -> tuple[tuple[int, int, int], ...]:
 
 @functools.lru_cache(maxsize=256)
 def tree(window: int, room: int, K: int, D: int) -> Tree:
-    """Return the tree of a window of `window` rows with at most `room` drafts below the root."""
+    """Return the tree of a window of at most `window` rows; no node is deeper than `room`."""
     levels = min(D - 1, room) if K > 1 else 0
     branches = _branches(K, levels)
     spine = min(window - 1 - len(branches), room)
@@ -106,12 +110,12 @@ class Climb(NamedTuple):
     Attributes:
         levels: the nodes at each depth down to the last level with several candidates [K^depth];
             the children of node j are nodes K j .. K j + K - 1 of the next depth.
-        upward: all nodes in the order of their tests: each after all nodes below it, and a node's
-            candidates from the first to the last [rows].
+        upward: all nodes in the order of their tests [rows]. A node comes after all nodes below it,
+            and after its parent's earlier candidates.
         depth: depth of each node [rows].
         number: number of each node among those of its depth [rows].
-        paths: the nodes from the root to each node, then first children; where there are none, the
-            spine's nodes of those depths [rows, H + 1].
+        paths: for each node, a node at every depth 0 .. H [rows, H + 1]: the path from the root to
+            the node, then first children. Below a leaf come the spine's nodes of those depths.
     """
 
     levels: tuple[Tensor, ...]

@@ -122,10 +122,11 @@ class Counterexample(_Part):
 
 
 class Shift(_Part):
-    """A token's shift, averaged over a case.
+    """The mean shift of a token in the pictures of one small model, with some settings.
 
-    `recorded` is the shift that the decoder records, None if it records none. `true` is the TV
-    between the decoder's distribution of a token and the model's, given the tokens before it.
+    `recorded` is the mean of the shifts that the decoder records, None if it records none. `true`
+    is the mean TV between the decoder's distribution of a token and the model's, both given the
+    tokens before it.
     """
 
     model: str
@@ -170,13 +171,18 @@ class SampledModel(_Part):
 class Samples(_Part):
     """The pictures sampled from models that are too large to enumerate.
 
-    e is the largest of the models' e-values, divided by the number of tests. For vanilla AR's own
-    pictures the probability of an e this large is at most 1 / e (Ville's inequality).
+    Each of `models` is one test. The ranks of its tokens are counted in several statistics (see
+    `tools.judge.sampling`).
 
-    The first model, with default settings, has `statistics` tests of token ranks. With probability
-    0.99, a test of a single token detects a `deviation` in the probability of an eighth of the
-    ranks. A test of all tokens pooled detects a deviation of `pooled`. `deviation` and `pooled` are
-    0 if the sampling ended early.
+    Attributes:
+        log10_e: decimal logarithm of e: the largest e-value of a test, divided by the number of
+            tests planned. For vanilla AR's own pictures an e this large has at most the probability
+            1 / e (Ville's inequality).
+        statistics: number of statistics of the first model with the default settings.
+        deviation: how far the probability of an eighth of the ranks must be above 1 / 8, for the
+            statistic of a single token to show it with probability 0.99; 0 if the sampling ended
+            early.
+        pooled: the same for the statistic of all tokens together.
     """
 
     models: tuple[SampledModel, ...]

@@ -114,9 +114,11 @@ def load(
 
 
 def prepared(model: Model, graphs: bool) -> Model:
-    """Give a model on a CUDA device static shapes, and return the model.
+    """Set a model up for its device, and return the model.
 
-    Without static shapes, PyTorch chooses and sets up attention's kernels again for each new shape.
+    On a CUDA device the model gets static shapes and, if `graphs`, captures its steps as CUDA
+    graphs. Without static shapes, PyTorch would choose and set up attention's kernels again for
+    each new shape. A model on another device is not changed.
     """
     if model.device.type == "cuda":
         model.static = True

@@ -32,10 +32,10 @@ class Context(Protocol):
     """
 
     def attended(self, rows: int) -> Hashable:
-        """Return a key that stands for how much of the cache a pass over `rows` window rows reads.
+        """Return a key for the part of the cache that a pass over `rows` window rows reads.
 
-        A captured pass can be replayed where the key is equal: apart from it and the window's
-        tokens, a pass depends only on tensors on the device.
+        A lane replays a captured pass when this key is the same again. Everything else that changes
+        from pass to pass must be in tensors on the device.
         """
 
     def keep(self, rows: Sequence[int], frontier: int | None = None) -> None:
@@ -74,9 +74,10 @@ class Drafter(Protocol):
 class ImageModel(ABC):
     """A model of image codes.
 
-    Its slots are the grid's codes row by row. Some models have forced tokens between the codes,
-    which no decoder samples: `forced_ids[n]` is the id forced at slot n, or -1. `sampling` has the
-    model's recommended settings.
+    A picture is a sequence of tokens, and each token has a numbered slot. The tokens are the grid's
+    codes, row by row. Some models have forced tokens between the codes, which no decoder samples:
+    `forced_ids[n]` is the id forced at slot n, or -1. `sampling` has the model's recommended
+    settings.
     """
 
     name: str
@@ -132,7 +133,7 @@ class ImageModel(ABC):
         plan: Plan | None = None,
         slot: Slot | None = None,
     ) -> Context:
-        """Tokenise the prompt and open an empty cache.
+        """Tokenise the prompt, open an empty cache, and return the lane's context.
 
         The first window prefills the prompt and the plan's known tokens.
 
@@ -159,9 +160,9 @@ class ImageModel(ABC):
             tokens: ids on the device [L]: the root, then the drafts. The root is the last committed
                 token. In the first window the root is the last known token or, without known
                 tokens, the prompt's last; the id given for it is ignored.
-            parents: the row that each row follows; None for a chain. A row that is its own parent
-                is a root. A plan with several fronts has many roots; without `parents` all rows are
-                roots.
+            parents: the row that each row follows. A row that is its own parent is a root. None
+                means a chain after one root. In a plan with several fronts, a window may have many
+                roots, and None means that all rows are roots.
             targets: the position that each row asks for [L]; by default the one after the row's
                 own. With several fronts a target equal to the plan's length is padding.
         """

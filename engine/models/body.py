@@ -41,11 +41,11 @@ class BodyModel(ImageModel):
     # How many whole pictures `pixels` decodes at once. Smaller pictures are decoded in batches of
     # at most as many cells. A card's working memory is for one whole picture.
     together: int = 1
-    graphs: Path | None = None  # folder of the layers' graphs; prompts must have no padding
+    graphs: Path | None = None  # folder of the layers' ONNX graphs; needs prompts without padding
 
     @cached_property
     def lean(self) -> LeanBody:
-        """The lean body.
+        """The body's layers as one LeanBody.
 
         It is built in the first `start`, because ZeroGPU has no device before that.
         """
@@ -70,7 +70,7 @@ class BodyModel(ImageModel):
 
     @abstractmethod
     def embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
-        """Return the embeddings [L, D] of tokens [L] at sequence positions [L]."""
+        """Return the embeddings [L, D] of tokens [L]; `positions` [L] are the tokens' slots."""
 
     @abstractmethod
     def head(self, hidden: Tensor) -> Tensor:
@@ -96,10 +96,11 @@ class BodyModel(ImageModel):
     def embed_rows(
         self, ctx: BodyContext, tokens: Tensor, slots: Tensor, target_slots: Tensor | None
     ) -> Tensor:
-        """Return a window's rows [L, D], or [R, L, D], for tokens [L] at slots [L].
+        """Return the body's inputs for a window's tokens [L] at slots [L].
 
-        The root's slot is -1 in the first window of a whole picture. If the plan lets rows ask
-        ahead, `target_slots` [L] has the slot that each row asks for.
+        The inputs are [L, D], or [R, L, D] if they differ between the R guidance rows. The root's
+        slot is -1 in the first window of a whole picture. If the plan lets rows ask ahead,
+        `target_slots` [L] has the slot that each row asks for; otherwise it is None.
         """
         return self.embed(tokens, slots)
 
@@ -110,8 +111,8 @@ class BodyModel(ImageModel):
     def position_ids(self, places: Tensor, start: Tensor) -> Tensor:
         """Return the position ids [R, T] of `places` [T] in each prompt row.
 
-        A place is the number of a text input, or the number of text inputs plus a slot. `start` [R]
-        is the length of each row's left padding, which position ids do not count.
+        Text input i has place i. With P text inputs, slot n has place P + n. `start` [R] is the
+        length of each row's left padding, which position ids do not count.
         """
         return (places - start[:, None]).clamp_min(0)
 

@@ -14,10 +14,11 @@ from torch import Tensor
 
 
 class WindowCache:
-    """Keys and values [layers, R, H, slots, D].
+    """A KV cache: keys and values [layers, R, H, slots, D].
 
-    Slots 0 .. base - 1 are permanent; the window follows. `first` is the base as a tensor [] on the
-    device, for code whose shapes and numbers must not change from step to step.
+    R is the number of guidance rows, H the number of key heads, and D the size of a head. Slots
+    0 .. base - 1 are permanent; the window's slots follow. `first` is the base as a tensor [] on
+    the device: a captured graph reads it anew in each step, but cannot read a number on the host.
     """
 
     def __init__(

@@ -162,7 +162,7 @@ class BodyContext:
     def guide(
         self, logits: Tensor, positions: Tensor, guidance: float | Tensor | None = None
     ) -> Tensor:
-        """Apply guidance to logits [R, L, V] of rows that ask for sequence positions [L].
+        """Apply guidance to logits [R, L, V] of rows that ask for the plan's `positions` [L].
 
         Returns [L, V]. `guidance` [L, 1] has one scale for each row; None means the lane's scale
         for all rows. A row whose position is not guided gets the conditional row's logits.
@@ -209,9 +209,9 @@ class AheadContext(BodyContext):
 class FrontsContext(BodyContext):
     """The context of a plan with several fronts.
 
-    A row sees the tokens in earlier slots, but a draft of its window only if the row follows that
-    draft. `cached` has the places of all inputs in the cache: the text's, the known tokens', and
-    those kept from windows. `window` has the places of the last window's inputs.
+    A row sees the committed tokens in earlier slots. It sees a draft in an earlier slot only if it
+    follows that draft. `cached` has the places of all inputs in the cache: the text's, the known
+    tokens', and those kept from windows. `window` has the places of the last window's inputs.
     """
 
     def __init__(self, *args: Any) -> None:

@@ -102,13 +102,13 @@ def canvases(grids: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]
 
 @torch.no_grad()
 def start(network: PreviewDecoder, codebook: Tensor, codes: Tensor, pictures: Tensor) -> None:
-    """Initialise a network with the best table of patches.
+    """Initialise a network with a table of patches that is fitted to pictures.
 
-    `pictures`, uint8 [N, H, W, 3], are the VQ decoder's pictures of the grids `codes` [N, h, w].
-    Each code's patch is fitted to these pictures by least squares. A patch is the mean of the
-    code's own pixels, shrunk towards a prediction: a linear map of the code's vector in the
-    codebook [V, D]. A code that occurs in no grid gets the prediction alone. A code's features are
-    its patch's principal components.
+    `pictures`, uint8 [N, H, W, 3], are the VQ decoder's pictures of the grids `codes` [N, h, w]. A
+    code's patch is the mean of the code's pixels in these pictures, shrunk towards a prediction.
+    The prediction is a linear map of the code's vector in the codebook [V, D], fitted by least
+    squares. A code that occurs in no grid gets the prediction alone. A code's features are its
+    patch's principal components.
     """
     vectors = F.pad(codebook.float(), (0, 1), value=1.0)
     size = network.patches.embedding_dim
@@ -144,9 +144,9 @@ def fit(
 ) -> PreviewDecoder:
     """Return a preview decoder distilled from `pixels` on grids [N, h, w].
 
-    Half of the grids are made half-made. The fit begins with `start` and takes `steps` steps of
-    Adam, on the device of the codebook [V, D]. `pixels` turns codes int [B, h, w] into uint8 [B, H,
-    W, 3], as `ImageModel.pixels` does. `report` gets the fraction of the fit that is done.
+    `canvases` makes every other grid half-made. The fit begins with `start` and takes `steps` steps
+    of Adam, on the device of the codebook [V, D]. `pixels` turns codes int [B, h, w] into uint8
+    [B, H, W, 3], as `ImageModel.pixels` does. `report` gets the fraction of the fit that is done.
     """
     device, generator = codebook.device, torch.Generator().manual_seed(0)
     codes, known = (some.to(device) for some in canvases(grids, generator))

@@ -18,7 +18,10 @@ _MOST_OFF = 0.15  # largest error, as a share of the largest number; bfloat16 ro
 
 
 class FusedBody:
-    """The layers of a LeanBody whose norms stand before attention and MLP, and not in the heads."""
+    """Runs a LeanBody's layers with fused kernels.
+
+    The body must have its norms before attention and MLP, and no norm of queries and keys.
+    """
 
     def __init__(self, lean: LeanBody) -> None:
         """Wrap a lean body, and compare its hidden states with those of the fused kernels.

@@ -2,8 +2,8 @@
 
 transformers loads the weights and stays the reference. In transformers' modules, a window of few
 rows spends as much time between operations as in them. Here one matrix product gives queries, keys
-and values, and another gives gate and up. A projection adds its result to the residual stream, and
-what all layers share is computed once a pass.
+and values, and another gives gate and up. One operation computes a projection and adds it to the
+residual stream. What all layers share is computed once per pass.
 """
 
 from __future__ import annotations
@@ -161,9 +161,9 @@ class LeanBody:
         return self._normed(x, self.norm).view(rows, length, width)
 
     def stream(self, inputs: Tensor) -> Tensor:
-        """Return the residual stream [R T, D] at its start, from inputs [R, T, ..].
+        """Return the residual stream before the first layer, [R * T, D], from inputs [R, T, ..].
 
-        The layers add to it in place.
+        It is a new tensor, to which the layers add in place.
         """
         width = len(self.norm)
         if self.join is None:
@@ -191,11 +191,11 @@ class LeanBody:
 
 
 def attention_kernels(inputs: Tensor, cache: Cache) -> AbstractContextManager[None]:
-    """Choose attention's kernels.
+    """Return a context manager that chooses attention's kernels for a pass.
 
     On a GPU PyTorch prefers cuDNN's kernels, which are the fastest but take 80 ms to set up for new
-    shapes. For shapes that do not come again, other kernels are as good. The choice holds for the
-    whole process, so it may also affect a pass on another thread.
+    shapes. So cuDNN's kernels are excluded if the shapes will not come again. The choice holds for
+    the whole process, so it may also affect a pass on another thread.
     """
     if inputs.is_cuda and not cache.repeats:
         return sdpa_kernel(

@@ -16,9 +16,10 @@ _tables: MutableMapping[Tensor, Tensor] = WeakTensorKeyDictionary()
 
 
 def neighbours(codebook: Tensor, k: int) -> Tensor:
-    """Return `nearest_codes` of every code of a codebook [V, D], int32 [V, k - 1].
+    """Return the `k` - 1 other codes nearest to each code of a codebook [V, D], int32 [V, k - 1].
 
-    The result is kept for the next call with the same codebook.
+    The order is that of `nearest_codes`. The result is kept for the next call with the same
+    codebook.
     """
     table = _tables.get(codebook)
     if table is None or table.shape[1] < k - 1:

@@ -71,13 +71,14 @@ def fastest_body(lean: LeanBody, graphs: Path | None) -> Body:
 
 
 class OnnxBody:
-    """The layers of a LeanBody without biases (except its join's), in float32 on a CPU.
+    """Runs a LeanBody's layers with ONNX Runtime, in float32 on a CPU.
 
-    All R rows must have the same mask and position ids, as rows of prompts without padding do.
-    Attention is ONNX Runtime's GroupQueryAttention, which rotates queries and keys, and writes the
-    window's keys and values into the cache. This operator takes only a batch of one, so the R rows
-    are passed as heads: [R, H, slots, d] is [1, R H, slots, d] without a copy. A session computes
-    with as many threads as torch had when the session was made.
+    The layers must have no biases; only the join has one. All R guidance rows must have the same
+    mask and position ids, as rows of prompts without padding do. Attention is ONNX Runtime's
+    GroupQueryAttention, which rotates queries and keys, and writes the window's keys and values
+    into the cache. This operator takes only a batch of one, so the R rows are passed as heads:
+    [R, H, slots, d] is [1, R H, slots, d] without a copy. A session computes with as many threads
+    as torch had when the session was made.
     """
 
     def __init__(self, lean: LeanBody, graphs: Path) -> None:
@@ -106,8 +107,8 @@ class OnnxBody:
     ) -> Tensor:
         """Run the layers as LeanBody does.
 
-        Passes that the graph does not support are left to LeanBody. In these passes, queries are
-        rotated differently from keys, or attended slots follow the window.
+        The graph supports neither queries that are rotated differently from keys, nor attended
+        slots after the window. LeanBody itself runs such passes.
         """
         if query_ids is not None or cache.bucket > 1:
             return self._lean(inputs, mask, position_ids, cache, query_ids)

@@ -16,7 +16,7 @@ class Slot:
 
     Any lane can use the caches. Tensors and graphs are kept for lanes with the same key as the lane
     that made them; a lane with another key drops them. `keeps` tells whether the current lane has a
-    key. A lane of a model without static shapes has none, and uses only the caches.
+    key. A lane of a model without static shapes has no key, and uses only the caches.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class Slot:
         """Begin a lane with the key `lane`.
 
         Lanes with equal keys run the same operations on tensors of the same shapes. A lane with the
-        key None keeps only the caches.
+        key None uses only the caches.
         """
         self.keeps = lane is not None
         if self.keeps and lane != self._owner:

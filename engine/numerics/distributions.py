@@ -1,4 +1,4 @@
-"""Functions that turn logits into distributions p and q, and that rules apply to p and q.
+"""Distributions p and q: their computation from logits, and what the rules do with them.
 
 Target and drafter logits take the same path in float32: guidance (which the model mixes in),
 temperature, top-k, top-p, softmax. At a forced position the distribution is one-hot on index 0. The
@@ -123,9 +123,9 @@ def residual(p: Tensor, q: Tensor) -> Tensor:
 def in_turn(p: Tensor, q: Tensor, tokens: Tensor, exists: Tensor) -> tuple[Tensor, Tensor]:
     """Subtract the K distributions q [K, V] from p [V] one after another.
 
-    Each time p becomes the normalised R(p, q). p stays the same if the subtraction leaves nothing,
-    or where `exists` (bool [K]) is False. Returns the probability of each token [K] just before the
-    token's own q is subtracted, and the p that is left in the end [V].
+    Each subtraction replaces p by its normalised residual R(p, q). p stays the same if the
+    subtraction leaves nothing, or where `exists` (bool [K]) is False. Returns the probability of
+    each token [K] in p just before the token's own q is subtracted, and the last p [V].
     """
     if kernels := _kernels(p):
         return kernels.in_turn(p, q, tokens, exists)
@@ -152,8 +152,10 @@ def likeliest(p: Tensor, count: int) -> tuple[Tensor, Tensor]:
 def ranks_around(p: Tensor, tokens: Tensor, below: int, above: int) -> Tensor:
     """Return the rank keys around each token [H] in p [H, V], as [H, below + above].
 
-    A row has `below` keys of lower ranks, then the token's own key, then keys of higher ranks.
-    Before the first rank the key is -NO_RANK, after the last rank NO_RANK.
+    Rank keys order all tokens from the least to the most probable (`rank_keys`). A row has the
+    `below` keys before the token's own key, that key, and the `above` - 1 keys after it, in
+    ascending order. Where there are too few tokens, the missing keys are -NO_RANK before and
+    NO_RANK after.
     """
     if kernels := _kernels(p):
         return kernels.ranks_around(p, tokens, below, above)
@@ -199,9 +201,10 @@ def gather(p: Tensor, tokens: Tensor) -> Tensor:
 class Support:
     """Distributions of N positions on the host, without the tokens of probability 0.
 
-    `tokens` and `shares` [N, k] are the tokens that have a probability, and these probabilities. A
-    position with fewer than k such tokens is padded with tokens of probability 0. The distributions
-    of a large picture take a gigabyte with all tokens, and a tenth of that with top-k.
+    `tokens` [N, k] are the tokens of probability above 0, and `shares` [N, k] their probabilities.
+    A position with fewer than k such tokens is padded with tokens of probability 0. The
+    distributions of a large picture take a gigabyte with all tokens, and a tenth of that with
+    top-k.
     """
 
     tokens: Tensor
@@ -232,8 +235,8 @@ class Support:
 class Sampled:
     """Distributions of successive positions, kept as Supports.
 
-    The distributions of many positions are compressed at a time, because compressing those of fewer
-    positions would cost about the same.
+    The distributions of many positions are compressed at a time; those of fewer positions would
+    cost about the same.
     """
 
     def __init__(self) -> None:

@@ -62,9 +62,9 @@ def mean_text(estimate: Mapping[str, float]) -> str:
 
 
 def wilson(right: np.ndarray, trials: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the lower ends and the upper ends of the score intervals of shares.
+    """Return the lower and the upper ends of Wilson's intervals for the shares `right / trials`.
 
-    A share is `right / trials`. Where a share is NaN, both ends of its interval are NaN.
+    Where a share is NaN, both ends of its interval are NaN.
     """
     share, z2 = right / trials, NORMAL**2
     middle = (share + z2 / (2 * trials)) / (1 + z2 / trials)

@@ -46,22 +46,24 @@ def philox(counter: Tensor, key: tuple[int, int]) -> Tensor:
 class Noise:
     """The random numbers of one image.
 
-    A reader needs at most `stride` positions; the first is a multiple of `stride`. Gumbel noise is
-    computed in blocks that fit these positions, so that hardly any noise goes unused.
+    Gumbel noise is computed in blocks of at most 32 positions. A caller that reads one row of the
+    grid alone passes the row's number of positions as `stride`. The blocks then divide a row about
+    evenly, so that hardly any noise goes unused.
     """
 
     def __init__(self, seed: int, device: torch.device, stride: int = _BLOCK) -> None:
         self.key, self.device = (seed & _MASK, seed >> 32 & _MASK), device
         self._stride, self._block = stride, -(-stride // -(-stride // _BLOCK))
         self._gumbel: dict[int, Tensor] = {}
-        # By purpose and count: first draw, first position, and the numbers from both on.
+        # By purpose and count: a draw, a position, and the table that begins at these two.
         self._ahead: dict[tuple[Purpose, int], tuple[int, int, Tensor]] = {}
         self._seed, self._branches = seed, dict[int, Noise]()
 
     def branch(self, number: int) -> Noise:
-        """Return a Noise with the same numbers, for another reader.
+        """Return a Noise with the same numbers; each `number` has its own.
 
-        A Noise computes numbers ahead for one reader, which goes from position to position.
+        A Noise computes numbers ahead, which saves time only if it is read position by position. So
+        rows of the grid that advance separately use different branches.
         """
         if number not in self._branches:
             self._branches[number] = Noise(self._seed, self.device, self._stride)

@@ -1,4 +1,4 @@
-"""The order of a stable sort without sorting: a `topk` of keys gives the part needed."""
+"""Rank keys: integers in the order of a stable sort, so that a `topk` can replace the sort."""
 
 from __future__ import annotations
 

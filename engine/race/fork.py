@@ -1,4 +1,4 @@
-"""Forks: where a picture leaves the tokens that a lane drew, as if another token had come."""
+"""Forks: infillings that keep the beginning of a lane's picture and draw another rest."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from engine.infilling import FORK, MASKED, Infilling, Parent
 from engine.race.request import lane_names
 from engine.settings import SettingError
 from engine.trace import Trace
-from engine.trace.shares import ONE
+from engine.trace.shares import NONE, ONE
 
 
 def fork(trace: Trace, race: str, lane: Any, cell: Any, token: Any) -> Infilling:
-    """Return the beginning of a lane's picture, to be drawn on from `cell`.
+    """Return the infilling that keeps a lane's picture up to `cell` and draws the rest.
 
-    It has the lane's tokens before the cell in raster order, and `token` in the cell. If `token` is
-    None, the cell is drawn again. `race` is the race's id. Raises SettingError where the values,
-    which a browser may have sent, name no such beginning.
+    The known cells are those before `cell` in raster order, with the lane's tokens, and `cell` with
+    `token`. If `token` is None, `cell` is drawn again. `race` is the race's id.
+
+    The values may come from a browser. Raises SettingError for an unknown lane, cell or token, for
+    a cell that the lane did not reach, or if nothing of the picture would be kept or drawn.
     """
     header = trace.header
     if type(lane) is not int or not 0 <= lane < len(header.lanes):
@@ -53,5 +55,8 @@ def _probability(trace: Trace, lane: int, cell: int, token: int) -> float | None
     if cell not in cells:  # it was known from the start
         return None
     [row] = ((table.position == cells.index(cell)) & table.committed).nonzero()[0].tolist()
-    at = (table.positions["top"][row] == token).nonzero()[0]
-    return round(float(table.positions["top_shares"][row][at[0]] / ONE), 4) if len(at) else None
+    at = table.positions[row]
+    shares = dict(zip(at["top"].tolist(), at["top_shares"].tolist(), strict=True))
+    shares.setdefault(int(at["draft"]), int(at["p"]))
+    share = shares.get(token, NONE)
+    return None if share == NONE else float(f"{share / ONE:.3g}")

@@ -1,4 +1,4 @@
-"""The time of a public model's pass on this machine's processor, measured without its weights."""
+"""Estimates, without a public model's weights, how long its passes take on this processor."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _NUMBER = re.compile(r"-?[0-9]{1,20}(\.[0-9]{0,20})?(e[-+]?[0-9]{1,3})?")
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """One decoder in a race, with its settings, which are the decoder's defaults if none are given.
+    """One decoder in a race, with its settings; None stands for the decoder's default settings.
 
     Raises SettingError for an unknown decoder, or for another decoder's settings.
     """
@@ -142,10 +142,11 @@ def format_value(value: Any) -> str:
 def parse_lane(
     text: str, others: Mapping[str, str] | None = None, offered: Sequence[str] = tuple(DECODERS)
 ) -> Lane:
-    """Return a lane from "sjd" or "sjd:window=32;init=horizontal repeat".
+    """Return the lane that a text describes: "sjd", or "sjd:window=32;init=horizontal repeat".
 
-    `others` gives, as text, the values of knobs that `text` does not set. Raises SettingError; for
-    an unknown decoder its message lists the `offered` names.
+    The text has the decoder's name, and then the knobs that it sets. `others` gives, as text, the
+    values of knobs that `text` does not set; remaining knobs have their defaults. Raises
+    SettingError for an invalid text; for an unknown decoder its message lists the `offered` names.
     """
     name, _, rest = text.partition(":")
     defaults = {knob: default for knob, _, default in knobs(_decoder(name, offered).Settings)}

@@ -28,8 +28,9 @@ class Wider:
     Attributes:
         drawn: the number of the class that is drawn if the prompt names none of `kinds`.
         kinds: the numbers of the classes that the word includes.
-        also: other names of what the word names, as in words.toml.
-        young: the words for the young of that animal, as in words.toml.
+        also: other names for the same thing, between commas; after a semicolon those that are not
+            English.
+        young: names for the young of that animal, written like `also`.
     """
 
     drawn: int

@@ -124,9 +124,9 @@ def _number(digits: str) -> int:
 def _subject(words: list[Word], named: list[int]) -> int:
     """Return the index of the word for the class that the prompt is about.
 
-    It is the first index in `named`, or a later one where the word only leads up to the next: as a
-    description ("velvet sofa") or with "of" ("cup of espresso"). In both examples it is the index
-    of the last word.
+    `named` has the indices of the words that name classes. The subject is the first of them, unless
+    that word only describes the next one ("velvet sofa") or is joined to it by "of" ("cup of
+    espresso"). Then the next one is the subject, under the same condition.
     """
     at = named[0]
     for after in named[1:]:

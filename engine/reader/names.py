@@ -23,7 +23,7 @@ class Kind(Enum):
     THING = auto()
     WIDER = auto()  # a word wider than any class: "dog"
     YOUNG = auto()  # the young of what a wider word means: "puppy"
-    GROUND = auto()
+    GROUND = auto()  # what fills a scene around its things: "grass"
     COLOUR = auto()  # a ground after "on" or before "background", else describes what follows
     COLOUR_BEHIND = auto()  # describes the thing before it, unless it is a ground
     FLOOR = auto()  # a ground where a colour would be one, and never a thing's colour
@@ -140,10 +140,10 @@ class Names:
             self._add(phrases(words), kind)
 
     def _add_languages(self, meanings: Mapping[str, Meaning]) -> None:
-        """Add the names that the `emoji` package has for emoji, in all languages.
+        """Add the names that the `emoji` package has for the emoji in `meanings`, in all LANGUAGES.
 
-        `meanings` has the meaning of each of these emoji by its English name. The nouns in the
-        names of the emoji are added last.
+        `meanings` maps the English name of an emoji to its meaning. The nouns within the added
+        names are added last.
         """
         emoji.config.load_language(LANGUAGES)
         nouns: dict[str, Meaning] = {}
@@ -180,7 +180,7 @@ class Names:
         )
 
     def called(self) -> dict[str | int, list[str]]:
-        """Return, by the value of each noun and place, all folded phrases that mean this value."""
+        """Return all folded phrases for each noun and place, by the value that they mean."""
         synonyms: dict[str | int, list[str]] = {}
         for key, (kind, value) in self._meanings.items():
             if kind in (*NOUNS, Kind.PLACE):
@@ -213,12 +213,15 @@ class Names:
         return None
 
     def misspelt(self, key: str, elsewhere: bool) -> Meaning | None:
-        """Return the meaning of the English name that a phrase misspells, or None.
+        """Return the meaning of the name that a phrase misspells, or None.
 
-        The name that differs least from the phrase is taken. It may differ by one letter, or by two
-        if the phrase is long or has the same letters as the name. The first letter must be right.
-        With `elsewhere` the name may also be of another language, and the phrase may have another
-        ending, such as the plural's.
+        English names are tried first, and the one that differs least is taken. It may differ by one
+        letter, or by two if the phrase is long or has the same letters as the name. The first
+        letter must be right.
+
+        If the prompt is not English (`elsewhere`) or the phrase is not ASCII, things and grounds in
+        all languages are tried next. They may differ by one letter; for a short ASCII phrase it
+        must be the ending, such as the plural's.
         """
         if len(key) < 4:
             return None
@@ -262,7 +265,7 @@ def _by_letter(keys: Iterable[str]) -> dict[tuple[str, int], list[str]]:
 
 
 def _stems(word: str) -> Iterator[str]:
-    """Yield the words of which a word may be an inflected form.
+    """Yield the words that may be the base form of an inflected word.
 
     If `word` has several words, each may be a plural.
     """
@@ -284,7 +287,7 @@ def _stems(word: str) -> Iterator[str]:
 
 
 def _endings(word: str) -> Iterator[str]:
-    """Yield the adjectives whose form a German or Russian word may be: "dunkelrotes", "красную"."""
+    """Yield the possible base forms of a German or Russian adjective: "rot" for "dunkelrotes"."""
     if match := _GERMAN.match(word):
         yield match.group(1)
     if match := _RUSSIAN.search(word):

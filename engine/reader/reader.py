@@ -92,9 +92,10 @@ def describe(scene: Scene) -> str:
 class SceneReader:
     """Reads prompts as scenes of the names in `world`.
 
-    `world` is the content of world.json: lists by their keys, and "colours", the mean colour of
-    each thing and ground. "coloured" lists the things that take a colour, "sizes" the sizes; if
-    either list is missing, no thing takes a colour or a size.
+    `world` is the content of world.json. Its lists "glyphs", "grounds" and "places" have the names
+    of things, grounds and places. "colours" has the mean colour of each thing and ground.
+    "coloured" lists the things that take a colour, "sizes" the sizes; if either list is missing, no
+    thing takes a colour or a size.
     """
 
     def __init__(self, world: Mapping[str, Any]) -> None:
@@ -298,7 +299,8 @@ def _relation(words: list[Word], groups: list[Group]) -> tuple[Kind, int]:
 def _reaches(words: list[Word], at: int, thing: int) -> bool:
     """Return whether the thing at index `thing` is the object of the relation at index `at`.
 
-    It is not if the object is an unknown word or a ground that stands before the thing.
+    It is not if the relation has another object before the thing: a ground, for example, or an
+    unknown word that a word without meaning separates from the thing.
     """
     unknown = False
     for word in words[at + 1 : thing]:

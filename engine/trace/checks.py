@@ -1,6 +1,7 @@
 """Checks a step table that anyone may have written: could a race have left these numbers?
 
-The checks run in the order of this file. Each may rely on those before it.
+The checks run in the order of this file. Each raises PackingError, which says what is wrong, and
+may rely on the checks before it.
 """
 
 from __future__ import annotations

@@ -113,8 +113,8 @@ class Header:
     Attributes:
         cells: the grid cell of every sequence position, as the cell's number in raster order; -1
             for a position that the model's layout forces. In an infilling these are only the masked
-            cells, in the order in which they were filled in. If the infilling has `below`, there
-            are also the forced positions between those cells.
+            cells, in the order in which they were filled in. If `infilling.below` is true, the
+            forced positions between those cells are there too.
         machine: the device on which the seconds were measured.
         weights: the model's `ImageModel.weights`.
         dtype: the type of number in which the model computed; "" if an older file does not say.
@@ -297,7 +297,7 @@ class Trace:
 def parse(text: str | bytes) -> dict[str, Any]:
     """Return the JSON object of a file from anyone, if it is a trace of a supported version.
 
-    Raises TraceError.
+    Raises TraceError for any other file.
     """
     if len(text) > MAX_BYTES:
         raise TraceError(

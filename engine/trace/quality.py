@@ -53,8 +53,9 @@ class Point:
 class Judge:
     """How things are recognised.
 
-    A drawn thing is taken to be the nearest of as many candidates as `candidates` says, which are
-    chosen among `things` things. Each thing is `side` pixels wide.
+    A drawn thing is compared with the right thing and with others, chosen at random among `things`
+    things, and is taken to be the nearest. `candidates` counts those that it is compared with. Each
+    thing is `side` pixels wide.
     """
 
     candidates: int

@@ -26,7 +26,7 @@ def residuals(table: StepTable) -> np.ndarray:
 
 
 def positions_of(table: StepTable) -> np.ndarray:
-    """Return the rows of `positions` of a table that holds their residuals instead.
+    """Return the rows of `positions`, computed from a table whose `positions` are residuals.
 
     The table must have passed `check_refs`.
     """
@@ -39,9 +39,10 @@ def positions_of(table: StepTable) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class _Expected:
-    """Computes the expected values of fields of `rows`.
+    """Computes the expected values of the fields in EXPECTED.
 
-    `rows` are the `positions` of `table`, with the values of those fields that are known so far.
+    `rows` are the `positions` of `table`. While residuals are read back, the fields of `rows` whose
+    values were not computed yet still hold residuals.
     """
 
     table: StepTable

@@ -309,7 +309,11 @@ def step_row(
 
 
 def refs(source: np.ndarray, group: np.ndarray, candidates: np.ndarray) -> np.ndarray:
-    """Return the field `refs` from its parts."""
+    """Return the field `refs` of rows of `positions`.
+
+    `source` has each row's Source, `group` whether the row has a group, and `candidates` its number
+    of candidates.
+    """
     return np.asarray(source | _HAS_GROUP * group | candidates << _CANDIDATES_SHIFT, "u1")
 
 

@@ -23,7 +23,10 @@ def pack(data: bytes) -> str:
 
 
 def unpack(text: Any, room: int = MAX_UNPACKED) -> bytes:
-    """Return the bytes that `pack` compressed. Raises PackingError, also if they exceed `room`."""
+    """Return the bytes that `pack` compressed.
+
+    Raises PackingError for an unreadable text, or if there are more than `room` bytes.
+    """
     return _unpack(text, lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=FILTERS), room)
 
 

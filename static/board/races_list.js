@@ -43,7 +43,7 @@ export function mountRacesList(root, board, recordings, source) {
       (snapshot.state === "stopped" ? stoppedWords(race) : "");
     const from = infilling ? forkInWords(infilling, grid[1]) : "";
     const entry = { title: prompt, ...listed(id), id, seed, words, race: snapshot };
-    if (from)
+    if (from && !shipped.has(id))
       Object.assign(entry, { title: `↳ ${prompt}, from ${from}`, parent: infilling?.parent?.race });
     if (shipped.has(id)) return void shipped.set(id, entry);
     races.delete(id);

@@ -5,13 +5,14 @@
 import { finder, keep, kept, penOf, sized } from "../dom.js";
 import { chance, countOf } from "../numbers.js";
 import { committedToken } from "../trace/layers.js";
-import { isOver } from "../trace/replay.js";
 import { html, nothing, render } from "../vendor/lit-html.js";
 import { isPair } from "./pair.js";
 
-const TALLY_SECONDS = 2; // between looks at the tally while it is shown
-const NO_TALLY = "The page's server does not answer, so there is no tally. Try again.";
-const ANSWERED = "photo-finish-told-"; // the visitor's answer to a race outlives a reload
+const TALLY_SECONDS = 3; // between looks at the tally while it is shown
+const EXACT = 1000; // throws of a coin, beyond which a normal distribution gives the same counts
+const NO_TALLY = "The page's server does not answer, so there is no tally yet.";
+// The lane that a visitor answered outlives a reload; -1 where the answer was only looked at.
+const ANSWERED = "photo-finish-told-";
 
 /**
  * Return the pair of lanes whose pictures a race shows without names, in the order in which they
@@ -31,8 +32,9 @@ export function pairToTell({ snapshot, lanes, cells }) {
     lanes.flatMap(({ state: end, badge }, i) => (end === "finished" && isOf(badge) ? i : []));
   const own = finished((badge) => badge.startsWith("identical") || badge === "same distribution");
   const changed = finished((badge) => badge === "changed distribution");
+  const pictures = lanes.map((lane) => String(tokens(lane)));
   const pairs = own.flatMap((a) =>
-    changed.flatMap((b) => (String(tokens(lanes[a])) === String(tokens(lanes[b])) ? [] : [[a, b]])),
+    changed.flatMap((b) => (pictures[a] === pictures[b] ? [] : [[a, b]])),
   );
   if (!pairs.length) return null;
   const number = [...id].reduce((hash, letter) => (31 * hash + letter.charCodeAt(0)) >>> 0, 7);
@@ -45,6 +47,10 @@ export function pairToTell({ snapshot, lanes, cells }) {
  * @param {number} n @returns {[number, number]}
  */
 export function coinInterval(n) {
+  if (n > EXACT) {
+    const least = Math.round(n / 2 - 1.96 * Math.sqrt(n / 4));
+    return [least, n - least];
+  }
   let low = 0;
   let chanceOf = 0.5 ** n; // of exactly `low` heads
   for (let below = chanceOf; below <= 0.025; below += chanceOf) {
@@ -75,8 +81,13 @@ export function tallyOf({ votes, right }) {
  */
 export function mountTell(root, board, server, voter) {
   const button = finder(root)("could-tell");
+  /** @type {Race | null} */
+  let seen = null; // the race whose pair is known
+  let isPaired = false;
   board.onChange(({ race, live }) => {
-    button.hidden = !(live && isOver(race)) || pairToTell(race) === null;
+    if (race !== seen) isPaired = pairToTell(race) !== null;
+    seen = race;
+    button.hidden = !(live && isPaired);
   });
   button.addEventListener("click", open);
 
@@ -90,26 +101,26 @@ export function mountTell(root, board, server, voter) {
     Object.assign(dialog, { className: "tell", ariaLabel: "Could you tell?" });
     const before = kept(() => sessionStorage, ANSWERED + id);
     let answer = before === "" ? -1 : Number(before); // the lane said to be changed
-    let isShown = answer >= 0; // whether the names are
+    let isShown = before !== ""; // whether the names are
     let tally = "";
 
-    /** @param {RequestInit} [options] */
-    async function ask(options) {
+    // Ask for the tally. An answer is sent each time, in case it was lost; it is counted once.
+    async function ask() {
+      if (document.hidden) return;
+      const body = JSON.stringify({ voter: voter(), lane: answer });
+      const options = answer < 0 ? {} : { method: "POST", body };
       const sent = await fetch(address, options).catch(() => null);
       const said = sent && (await sent.json().catch(() => null));
       if (sent?.ok && said) tally = tallyOf(said);
       else tally = said?.error ?? NO_TALLY;
+      if (sent?.status === 404) clearInterval(looks);
       draw();
     }
     /** @param {number} lane */
-    function say(lane) {
+    function show(lane) {
       answer = lane;
       isShown = true;
       keep(() => sessionStorage, ANSWERED + id, String(lane));
-      ask({ method: "POST", body: JSON.stringify({ voter: voter(), lane }) });
-    }
-    function show() {
-      isShown = true;
       ask();
     }
     /** @param {number} lane */
@@ -125,7 +136,9 @@ export function mountTell(root, board, server, voter) {
           ${
             isShown
               ? nameOf(lane)
-              : html`<button type="button" @click=${() => say(lane)}>${"AB"[i]} is changed</button>`
+              : html`<button type="button" @click=${() => show(lane)}>
+                  ${"AB"[i]} is changed
+                </button>`
           }
         </figcaption>
       </figure>`;
@@ -145,7 +158,7 @@ export function mountTell(root, board, server, voter) {
             ${
               isShown
                 ? nothing
-                : html`<button type="button" class="tell-show" @click=${show}>
+                : html`<button type="button" class="tell-show" @click=${() => show(-1)}>
                     Show the answer
                   </button>`
             }

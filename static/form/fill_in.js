@@ -234,6 +234,7 @@ function copyOf(picture) {
  */
 function begin(picture) {
   const before = panel.hidden ? "" : fills();
+  form.value = ""; // which may be a fork
   Object.assign(state, picture, { cell: 0, anchor: 0 });
   change(new Set());
   const detail = form.lanes[fills()];

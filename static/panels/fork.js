@@ -1,7 +1,7 @@
 // "Draw on": the buttons beside p that draw a picture on from a token of the panel, as if another
 // token had been drawn. form/filling.js answers them; where nothing does, they are not shown.
 
-import { html } from "../vendor/lit-html.js";
+import { html, nothing } from "../vendor/lit-html.js";
 import { atlasOf } from "./swatch.js";
 
 const HINT = "Race again from here with this token, every lane by its own rule";
@@ -21,6 +21,14 @@ export function forkOthers(codes, isFirst) {
     const field = target instanceof Element && target.parentElement?.querySelector("input");
     if (field) field.value = String(token);
   }
+  const noise = html`<button
+    class="fork"
+    type="button"
+    data-token="noise"
+    title="Race again from here with another seed: the tokens before this one stay"
+  >
+    Other noise from here
+  </button>`;
   return html`<details class="fork-others">
     <summary>Draw on with another token, or other noise</summary>
     <label>
@@ -28,16 +36,7 @@ export function forkOthers(codes, isFirst) {
       <input class="fork-token" type="number" min="0" max=${codes - 1} step="1" required />
     </label>
     <button class="fork" type="button" title=${HINT}>Draw on</button>
-    <button
-      class="fork"
-      type="button"
-      data-token="noise"
-      title="Race again from here with another seed: the tokens before this one stay"
-      ?hidden=${isFirst}
-    >
-      Other noise from here
-    </button>
-    ${atlasOf(codes, choose)}
+    ${isFirst ? nothing : noise}${atlasOf(codes, choose)}
   </details>`;
 }
 

@@ -100,8 +100,8 @@ export function whySentence(state) {
   const ar = done.find(({ decoder }) => decoder === "ar");
   const widest = [...done].sort((a, b) => rowsPerPass(b) - rowsPerPass(a))[0];
   const rule =
-    "Half the passes does not mean half the seconds. A pass over more rows takes longer, on a CPU far more than on " +
-    "a GPU, and a lane also takes time to verify and to draft.";
+    "Half the passes does not mean half the seconds. More rows make a pass longer, far more so on a CPU than on " +
+    "a GPU. A lane also takes time to verify and to draft.";
   const words = [rule];
   if (ar && widest !== ar) {
     const ratio = (forwardMs(widest) / forwardMs(ar)).toFixed(1);

@@ -2,6 +2,7 @@
 // once this page says that it has heard the turn. Phones in the hall propose prompts, once the
 // speaker opens it.
 
+import { isPair } from "../board/pair.js";
 import { isResting } from "../controls/keys.js";
 import { attribute, closest, finder, keep, kept, say } from "../dom.js";
 import { countOf } from "../numbers.js";
@@ -63,7 +64,7 @@ export function mountRemote(root, { state, go, onChange }, server) {
    * @param {HTMLElement} image @param {string} path @param {string} words
    */
   function drawCode(image, path, words) {
-    image.hidden = LOOPBACK.includes(location.hostname);
+    image.hidden = box.hidden || closeTurns === null || LOOPBACK.includes(location.hostname);
     if (image.hidden) return;
     attribute(image, "src", `${server}/qr?text=${encodeURIComponent(`${server}/${path}`)}`);
     attribute(image, "alt", words);
@@ -71,8 +72,9 @@ export function mountRemote(root, { state, go, onChange }, server) {
 
   // Draw the link by which a phone watches the race on the board.
   function drawWatch() {
-    const { id = "" } = state.race?.snapshot ?? {};
-    part("watch").hidden = closeTurns === null || !id || id.includes("+");
+    const shown = state.race?.snapshot;
+    const id = shown && !isPair(shown) ? shown.id : "";
+    part("watch").hidden = closeTurns === null || !id;
     if (part("watch").hidden) return;
     say(part("watch-link"), `Watch: ${linkOf(`?race=${id}`)}`);
     drawCode(part("watch-qr"), `?race=${id}`, "A code of the link to watch the race");
@@ -113,7 +115,10 @@ export function mountRemote(root, { state, go, onChange }, server) {
 
   async function toggle() {
     if (!state.present) return;
-    if (closeTurns) return void (box.hidden = !box.hidden);
+    if (closeTurns) {
+      box.hidden = !box.hidden;
+      return drawHall();
+    }
     const answer = await fetch(`${server}/remotes`, { method: "POST" }).catch(() => null);
     const remote = answer && (await answer.json());
     box.hidden = false;

@@ -84,8 +84,8 @@ export function sameNoise(lane, race) {
     : `here ${equal}, so both lanes drew the same picture`;
   const lines = [
     "Jacobi redraws every draft with fresh random numbers, so it loses good drafts by chance. Fixed point keeps one noise " +
-      "for each place, the noise that vanilla AR has from this seed. A distribution that hardly changed then gives the same token again.",
-    "A draft becomes final once the same noise repeats it under a distribution that depends on final tokens alone. It is then the " +
+      "for each place: the one that vanilla AR draws with. A distribution that hardly changed then gives the same token again.",
+    "A draft becomes final once the same noise repeats it with only final tokens before it. It is then the " +
       `token that vanilla AR draws there${compared ? `: ${found}` : ""}.`,
     `In total: ${summary(lane)}${against(race, "ar")}.`,
   ];
@@ -126,8 +126,8 @@ export function redrawCoupled(lane, race) {
   const share = keptInWords(keptOf(rows), keptOf(sjd ? rowsOf(sjd) : []));
   const { at, here, cell } = mostAccepted(lane);
   const lines = [
-    "SJD uses fresh noise to redraw every draft that a pass did not reach, so it loses many that the newer distribution would also " +
-      `draw. SCD redraws them with the same noise, so more of them stay as they are${share}.`,
+    "SJD uses fresh noise to redraw every draft that a pass left untested, so it loses many that could have " +
+      `stayed. SCD redraws them with the same noise, so more of them stay as they are${share}.`,
     "The test is still SJD's, min(1, p / q), with fresh numbers. A draft may depend on earlier drafts at its own place, but not on the " +
       "number that tests it. So the picture's distribution stays exactly vanilla AR's.",
     `The board shows SCD's best pass, pass ${lane.steps[at].nfe}, which accepted ${countOf(here.length, "draft")}. In total: ${summary(lane)}${against(race, "sjd")}.`,
@@ -201,7 +201,7 @@ export function whyHard(lane) {
   const lines = [
     flat,
     `${why}The draft's distribution q and the model's p differ by a median TV of ${isFar ? "" : "only "}${chance(apart)}. ` +
-      `An exact rule accepts a draft with probability 1 − TV. Over all tested drafts the mean of that is ${chance(mean)}: ${fateOf(chance(mean))}.`,
+      `An exact rule accepts a draft with probability 1 − TV. Its mean over all tested drafts is ${chance(mean)}: ${fateOf(chance(mean))}.`,
     `At the chosen token the top-1 of p is ${chance(shown.top1)} and that of q is ${chance(shown.top1Draft)}, ${isYet ? "yet" : "and"} their TV is ${chance(shown.tv)}.`,
   ];
   return { layer: "tv", step: lane.count, cell: shown.cell, lines };

@@ -8,7 +8,7 @@ import { mostAccepted, racedIndex } from "./examples.js";
 export const FILLING = {
   part: "filling",
   title: "Fill in a part",
-  say: "Here the model can predict any token, not only the next. Afterwards paint over a part of your own: press Fill in below a picture.",
+  say: "Here the model can predict any token, not only the next. Afterwards paint over a part yourself: press Fill in below a picture.",
   reference:
     "Guo & Ermon, Reviving Any-Subset Autoregressive Models with Principled Parallel Sampling and Speculative Decoding, " +
     "2025 (arXiv 2504.20456), Alg. 1, Lemma 1, Theorems 1 and 2; Chang et al., MaskGIT, CVPR 2022, Sec. 3.2.",

@@ -20,21 +20,30 @@ const passesOf = (lane) =>
  * Show where a fork leaves its parent, and what its lanes drew from there on.
  * @param {Lane} lane @param {Race} race @returns {Scene}
  */
-export function drawOn(lane, { snapshot: { infilling, grid }, lanes }) {
+export function drawOn(lane, { snapshot: { infilling, grid, seed }, lanes }) {
   const { known = [], parent } = infilling ?? {};
-  let begin = "This race began in the middle: the tokens above the line are of an earlier picture.";
-  if (parent && parent.instead !== null) {
+  const lines = ["This race began in the middle: the tokens above the line were known."];
+  if (parent && parent.instead !== null && parent.instead !== known[parent.cell]) {
     const { cell, instead, p } = parent;
-    begin =
+    const share = p === null ? "" : `, to which p gave ${chance(p)},`;
+    lines[0] =
       `This race began in the middle: ${parent.lane} had drawn the tokens above the line. The last of them, in the red frame (` +
-      `${cellInWords(cell, grid[1])}), is another one: token ${instead} had come, and here stands token ${known[cell]}, to which p gave ${chance(p)}.`;
+      `${cellInWords(cell, grid[1])}), was replaced: token ${known[cell]}${share} stands in place of token ${instead}.`;
+    if (parent.seed === seed && parent.lane === lane.title)
+      lines.push(
+        `From there on the random numbers are those of the earlier picture. With the original token, ${lane.title} ` +
+          "would draw the same rest again. So every difference below comes from this one token.",
+      );
   }
-  const lines = [
-    begin,
-    "From there on the random numbers are those of the earlier picture. With the token that had come, vanilla AR " +
-      "would draw the same rest again. So all that is different below comes from this one token.",
-    `Every lane drew the other ${countOf(lane.total, "token")} by its own rule: ${lanes.map(passesOf).join(", ")}.`,
-    "In a race of your own, choose a token of a finished picture, and press Draw on beside another one.",
-  ];
+  const drawn = lanes.filter(({ state }) => state === "finished");
+  if (drawn.length) {
+    const rest = countOf(lane.total, "token");
+    lines.push(
+      `Each lane drew the other ${rest} by its own rule: ${drawn.map(passesOf).join(", ")}.`,
+    );
+  }
+  lines.push(
+    "In a race of your own, choose a token of a finished picture, and press Draw on beside another token.",
+  );
   return { step: Math.max(1, lane.count >> 2), cell: null, lines };
 }

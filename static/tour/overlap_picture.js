@@ -82,5 +82,5 @@ export function overlapInWords(tv, share) {
   const whose = share
     ? `With q moved ${Math.round(100 * share)}% of the way to p`
     : "With this race's q";
-  return `${whose}, ${chance(1 - apart)} is kept (1 − TV) and ${chance(apart)} is redrawn: together they are p.`;
+  return `${whose}, ${chance(1 - apart)} is kept (1 − TV) and ${chance(apart)} is redrawn: together they give p.`;
 }

@@ -91,11 +91,11 @@ export function guessInEveryRow(lane, race) {
   const { nfe, rows, tokens } = steps[at];
   const cells = cellsOf(steps[at]);
   const lines = [
-    "ZipAR tests nothing, and SJD guesses in one place. Here every open row has its own guesses: " +
+    "ZipAR has no guesses, and SJD has one window of them. Here every open row has its own window: " +
       `pass ${nfe} read ${countOf(rows, "token")} and wrote ${tokens} in ${countOf(rowsIn(steps[at]), "row")} of the picture. ` +
       "An easy row catches up with the row above and waits; a hard row holds up the rows below.",
     "Each row tests its guesses as SJD does, so each token is an exact sample of the model's distribution given what its row saw. " +
-      "Only what a row could not see is lost: all that the rows above had yet to write.",
+      "The only cost: a row cannot see what the rows above have yet to write.",
     `In total: ${summary(lane)}${price(lane)}${against(race, "ar")}${besideZipar(race)}.`,
   ];
   const frames = framesAlong(

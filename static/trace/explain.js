@@ -9,6 +9,7 @@ import {
   inTimes,
   isKnown,
   lastOf,
+  compared,
   versus,
 } from "../numbers.js";
 
@@ -123,7 +124,7 @@ export function whyToken(rule, life) {
   if (rule === "parallel")
     return `${capital(past)}, from p given the earlier rounds. It was kept without a test: nothing checks whether it fits the other tokens of its round.`;
   if (rule === "auto-correct" && last.uniform === null)
-    return `${capital(past)}. It was kept without a test: its row had had all its passes, and this pass only read it.`;
+    return `${capital(past)}. It was kept without a test: its row had used up its passes, and this pass only read it.`;
   if (last.candidates.length > 1) {
     return `${before.length ? `${capital(past)}. ` : ""}${whyCandidates(rule, last)}`;
   }
@@ -163,7 +164,7 @@ export function pastOf(before, last) {
 /** @param {string} rule @param {LifeRow} last */
 function whatNext(rule, last) {
   if (isDropped(last)) return "The next pass drafts this token anew.";
-  const ends = rule === "auto-correct" ? ", or keep it once its row has had all its passes" : "";
+  const ends = rule === "auto-correct" ? ", or keep it once its row has used up its passes" : "";
   return `After pass ${last.pass} the guess is token ${last.token}; a later pass will test it${ends}.`;
 }
 
@@ -196,7 +197,7 @@ function whyTogether(row, what) {
   const { uniform, acceptance, status } = row;
   if (uniform === null || acceptance === null) return "";
   const test = versus(uniform, acceptance);
-  const odds = `the test of the ${what} up to this draft passes with probability ${chance(acceptance)}`;
+  const odds = `the ${what} up to this draft passes its test with probability ${chance(acceptance)}`;
   if (status !== DID.ACCEPTED)
     return `${odds}, and the number drawn was not below that, ${test}. No later draft of the ${what} saved it`;
   if (isSaved(row))
@@ -241,7 +242,7 @@ function whyCandidates(decoder, { pass, candidates, status, token }) {
       n === 2 ? "the draft and what follows it" : `${n - 1} candidates and what follows them`;
     const why = isSaved({ ...last, status })
       ? `This candidate failed its own test, ${test}, but a draft that follows it passed`
-      : `No draft after this candidate passed, but its own test did, ${test}`;
+      : `This candidate passed its own test, ${test}, though no draft after it did`;
     return `At pass ${pass}, ${others} failed, and candidate ${n} was accepted. ${why}.`;
   }
   if (status !== DID.ACCEPTED) {
@@ -251,7 +252,7 @@ function whyCandidates(decoder, { pass, candidates, status, token }) {
   const rejected = n === 2 ? "the draft was" : `${n - 1} candidates were`;
   const whom = decoder === "lantern" ? "it with its neighbours" : "it";
   const [p, q] = dividing(last.p, last.q, last.acceptance);
-  const left = `what the rejections left of p gave ${whom} ${p}, q gave it ${q}`;
+  const left = `the residual of p gave ${whom} ${p}, q gave it ${q}`;
   const why = `${left}, and the number drawn was below their ratio, ${test}`;
   return `At pass ${pass}, ${rejected} rejected and candidate ${n} was accepted: ${why}.`;
 }
@@ -268,10 +269,10 @@ function replacedWords(rule, { draft, token }) {
   if (rule === "jacobi") return ` Token ${token} stays: it was drawn from the exact distribution.`;
   if (rule === "fpi") return ` Token ${token} stays: it is vanilla AR's own token.`;
   if (rule === "block" || rule === "traversal")
-    return ` Token ${token} was drawn in its place, from the part of p, scaled by the ${TOGETHER[rule]}'s remaining probability, that exceeds q.`;
+    return ` Token ${token} was drawn in its place, from the part of a·p that exceeds q, where a is the ${TOGETHER[rule]}'s remaining probability.`;
   if (rule === "typical")
     return ` Token ${token}${token === draft ? ", the same as the draft," : ""} was drawn from p in its place.`;
-  const moved = rule === "lantern" ? ". Here the neighbours' mass counts as the draft's" : "";
+  const moved = rule === "lantern" ? ". This p has the neighbours' mass moved to the draft" : "";
   return ` Token ${token} was drawn in its place, from the part of p that exceeds q${moved}.`;
 }
 
@@ -360,14 +361,14 @@ function rollingShift({ shift, ruleShift, status }) {
   const isExact = ruleShift === 0 || status === DID.FRESH;
   if (!isKnown(shift))
     return isExact && status !== DID.FORCED
-      ? "Shift 0 from its rule: this token has exactly the model's distribution p, given what its row saw. The shift from the tokens that " +
-          "its row did not see is measured once the picture is complete."
+      ? "Shift 0 from its rule: this token has exactly the model's distribution p, given what its row saw. The tokens that its row did not " +
+          "see may add a shift, measured once the picture is complete."
       : "";
   const far = `${shift ? "differs by this much (TV) from" : "equals"} p given every earlier token`;
   if (isExact)
     return (
       `Shift ${chance(shift)}: 0 from the token's rule, and ${chance(shift)} from what its row did not see. The token was drawn ` +
-      `from exactly p given what its row saw, and that ${far}. ${ON_NO_CLOCK}`
+      `from exactly p given what its row saw. That p ${far}. ${ON_NO_CLOCK}`
     );
   return (
     `Shift ${chance(shift)} from what the token's row did not see: p given what the row saw ${far}. ${ON_NO_CLOCK} ` +
@@ -388,7 +389,7 @@ export function stepInWords(rule, row) {
   if (rule === "parallel") return "kept untested";
   const accepted = status === DID.ACCEPTED;
   if (rule === "typical" && row.group) {
-    const [threshold, sign, p] = versus(row.group.q, row.group.p).split("\u00a0");
+    const [threshold, sign, p] = compared(row.group.q, row.group.p);
     return `${accepted ? "accepted" : "rejected"}, threshold\u00a0${threshold} ${sign}\u00a0p\u00a0${p}`;
   }
   const [uniform, acceptance] = decisive(row);

@@ -102,7 +102,7 @@ export function layerValue(lane, view, cell, layer, against = null) {
  * @param {Race} race @param {Layer} layer @returns {[number, number]}
  */
 export function rangeOf(race, { name, kind, least, most = 1 }) {
-  if (kind === "pass") return [1, Math.max(2, race.lanes[0].total)];
+  if (kind === "pass") return [1, Math.max(2, ...race.lanes.map(({ total }) => total))];
   if (kind !== "count") return [0, most];
   return [least, Math.max(least + 1, ...race.lanes.map((lane) => lane.most[name]))];
 }

@@ -145,7 +145,7 @@ export function verdictOf(lanes) {
   if (!done.length || !(done[0].modelled > 0)) return "No lane has finished yet.";
   if (!ar || done.length === 1) return `On this clock ${done[0].title} is fastest.`;
   /** @param {Lane} lane */
-  const speed = (lane) => `${lane.title} ${times(ar.modelled / lane.modelled)}`;
+  const speed = (lane) => `${lane.title} at ${times(ar.modelled / lane.modelled)}`;
   const losers = done.filter(({ modelled }) => modelled > ar.modelled);
   const best =
     done[0] === ar

@@ -52,5 +52,5 @@ export function seenInWords(lane, row, columns) {
   if (lane.cells.includes(-1))
     return `${sentence} This token begins a row: it was drawn after the mark that ends the row above, although that row had not ended.`;
   const token = lane.token(lane.committedBy[lane.rank[stand]]);
-  return `${sentence} It begins a row, and the last token of the row above did not exist yet. Token ${token}, the newest token of that row, stood in for it.`;
+  return `${sentence} This token begins a row, but the last token of the row above did not exist yet. Token ${token}, the newest token of that row, stood in for it.`;
 }

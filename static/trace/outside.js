@@ -58,7 +58,7 @@ export function shiftOutside(row, lane) {
   if (row.shift > 0)
     return `${shiftInWords(row, lane)} The code of the decoder's author computed this shift.`;
   if (isChanged)
-    return "Shift 0 is the claim of the decoder's author, but the verdict is that the decoder draws from another distribution than the model's.";
+    return "Shift 0 is the claim of the decoder's author, but the verdict is that the decoder's distribution is not the model's.";
   return "Shift 0 is the claim of the decoder's author and is not judged. To judge it, run: photo-finish judge FILE.";
 }
 

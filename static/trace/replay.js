@@ -214,6 +214,9 @@ export function placesOf(state, lane) {
       return null;
     return 1 + before.filter(({ state: stands }) => stands === "finished").length;
   };
+  // A fork beside its parent has drawn fewer tokens.
+  if (shown.some(({ total }) => total !== lane.total))
+    return { seconds: null, passes: null, modelled: null };
   const { untimed = false } = state.race.snapshot;
   const [seconds, modelled] = untimed ? [null, null] : [placeOn("seconds"), placeOn("modelled")];
   return { seconds, passes: placeOn("passes"), modelled };

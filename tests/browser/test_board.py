@@ -328,7 +328,7 @@ def test_the_modelled_clock_shows_when_speculation_loses(page) -> None:
     expect(slider).to_have_attribute("aria-valuetext", "100 milliseconds")
     expect(panel.get_by_role("button", pressed=True)).to_have_count(0)
     expect(order).to_have_text(["Vanilla AR", "SJD"])
-    expect(panel.get_by_role("status")).to_contain_text("Slower than Vanilla AR: SJD 0.")
+    expect(panel.get_by_role("status")).to_contain_text("Slower than Vanilla AR: SJD at 0.")
     page.wait_for_function(stamped, arg="2nd")
     expect(page.locator(".board")).to_have_attribute("data-state", "finished")
     page.locator(".scrub").focus()

@@ -180,7 +180,7 @@ export function forked() {
   const ar = new Wire("ar", "finished", [4, 5]).step(1, 1, 1).cell(8, FRESH);
   const sjd = new Wire("sjd", "finished", [4, 5]).step(1, 2, 2);
   sjd.cell(8, ACCEPTED, { draft: 8 }).cell(9, RESAMPLED, { draft: 8 });
-  const parent = { race: "b", seed: 7, lane: "SJD", cell: 3, instead: 4, p: 0.125 };
+  const parent = { race: "b", seed: 7, lane: "AR", cell: 3, instead: 4, p: 0.125 };
   const infilling = { known: [3, 7, 8, 2, -1, -1], order: "fork", parent };
   return readRace(snapshot([ar.step(2, 1, 1).cell(9, FRESH), sjd], { infilling }), null);
 }

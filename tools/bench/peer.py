@@ -59,9 +59,9 @@ Generate = Callable[[str, CacheKind], Tensor]
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """Seconds of one picture of each contestant, for the same prompt and seed.
+    """Seconds that vanilla AR and `generate` take for a picture of the same prompt and seed.
 
-    `charged` and `waited` are vanilla AR's.
+    `charged` and `waited` are vanilla AR's; `generate` has the seconds with each kind of cache.
     """
 
     charged: float
@@ -83,8 +83,8 @@ def require_peer(name: str) -> None:
 def peer_of(model: ImageModel, sampling: Sampling, tokens: int | None = None) -> Generate:
     """Return transformers' own `generate` over a model that `require_peer` accepts.
 
-    The returned function draws `tokens` tokens, by default a whole picture. On a processor it takes
-    memory for a second copy of the body's weights, laid out as transformers needs them.
+    The returned function draws `tokens` tokens, by default a whole picture. On a processor, the
+    body's weights are copied into the layout that transformers needs, so they take memory twice.
     """
     assert isinstance(model, BodyModel), "every family's model is one"
     _ = model.lean  # lays out the weights for itself when it is first read

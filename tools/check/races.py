@@ -71,7 +71,10 @@ def check_races(subject: Subject) -> Iterator[Finding]:
 
 
 def check_out_of_memory(subject: Subject) -> Iterator[Finding]:
-    """Run a race with too little memory, and then another race."""
+    """Run a race with too little memory, and then another race.
+
+    In the first race lanes may fail only for lack of memory. In the second no lane may fail.
+    """
     if not subject.on_gpu:
         yield left_out("out of memory", "A processor's memory cannot be limited for a trial.")
         return

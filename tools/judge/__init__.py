@@ -1,4 +1,4 @@
-"""Judging a decoder: its exact distribution over whole pictures of small models.
+"""Judges decoders by their exact distributions over whole pictures of small models.
 
-If the distribution differs from vanilla AR's, the smallest case that shows this is given.
+If a distribution differs from vanilla AR's, the verdict gives the smallest case that differs.
 """

@@ -78,8 +78,8 @@ def enumerate_on(
 ) -> Iterator[tuple[Settings, EnumerationResult]]:
     """Enumerate as many settings on a standard model as the limit on runs allows.
 
-    Yields each settings with their enumeration, or with the reason why they could not be
-    enumerated. `exactly` must be in use.
+    Yields pairs: a Settings object, and its enumeration or the reason why there is none. `exactly`
+    must be in use.
 
     Args:
         number: the model's number among the standard ones.
@@ -141,9 +141,9 @@ class Cases:
         return any(case.differs for case in self.done)
 
     def uncovered(self, every: Sequence[Settings]) -> list[Settings]:
-        """Return few settings that together cover the knobs' values that no case has.
+        """Return some settings of `every` that together have all knobs' values that no case has.
 
-        The settings are chosen greedily from `every`.
+        They are chosen greedily, so that they are few.
         """
         remaining_values = {held for settings in every for held in _values(settings)}
         remaining_values -= {held for case in self.done for held in _values(case.settings)}
@@ -174,7 +174,11 @@ class Cases:
 
 
 def _distinct(every: Sequence[Settings], size: int) -> list[Settings]:
-    """Drop settings that differ from others only in whole numbers above `size`: wide windows."""
+    """Return the settings that remain different if all whole numbers above `size` count as equal.
+
+    A window that is wider than the picture, for example, acts as any wider window does. The first
+    of several equal settings is kept.
+    """
     representatives = dict[tuple[object, ...], Settings]()
     for settings in every:
         values = (getattr(settings, name) for name, _, _ in knobs(type(settings)))
@@ -196,9 +200,10 @@ def _values(settings: Settings) -> set[tuple[str, object]]:
 
 
 def _from(settings: Sequence[Settings], turn: int) -> Iterator[Settings]:
-    """Yield all settings in order, beginning at other settings for each `turn`.
+    """Yield all settings in cyclic order; `turn` decides which come first.
 
-    So each larger model is judged with other settings first.
+    A larger model's number is its `turn`. The limit on runs leaves out the last settings, so not
+    all larger models should begin with the same ones.
     """
     for i in range(len(settings)):
         yield settings[(i + 5 * turn) % len(settings)]

@@ -36,8 +36,8 @@ def add_judge_command(parser: argparse.ArgumentParser) -> None:
 def run_judge(args: argparse.Namespace) -> None:
     """Judge decoders and print the verdicts.
 
-    Exits with 1 if a decoder does not keep what its badge says. If interrupted, prints what is
-    known, writes nothing, and raises KeyboardInterrupt again.
+    Exits with 1 if a decoder fails a check or does not keep what its badge says. If interrupted,
+    prints what is known, writes nothing, and raises KeyboardInterrupt again.
     """
     try:
         decoders = _decoders(args.decoder)

@@ -105,7 +105,8 @@ def _filled(
 ) -> dict[str, Any]:
     """Return `some` with a value added for each of the other knobs.
 
-    The value of a knob is the one that meets most of the remaining `combinations`.
+    The knobs get their values in order. Each value is the one that, with the values set so far,
+    completes most of the remaining `combinations`.
     """
     row = dict(some)
     order = list(values)

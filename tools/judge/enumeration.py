@@ -1,8 +1,9 @@
 """The exact joint distribution of what a decoder decodes.
 
 Every outcome of the decoder's random numbers is enumerated in float64, step by step. A step leads
-to a node, which holds all that later steps depend on: the decoder's state, and the intervals of the
-numbers that some run reads again in a later step. Runs that reach the same node are merged.
+to a node, which holds all that later steps depend on. That is the decoder's state and, for each
+random number that some run reads again in a later step, the interval that the number lies in. Runs
+that reach the same node are merged.
 """
 
 from __future__ import annotations
@@ -351,7 +352,11 @@ def _is_from_outside(kind: type, method: str) -> bool:
 
 
 def _own(decoder: WindowDecoder) -> dict[str, Hashable]:
-    """Return keys of a decoder's attributes, and of its classes' and modules' mutable ones."""
+    """Return keys of the values in which a decoder may keep something outside the state, by name.
+
+    They are the decoder's attributes, and the mutable attributes of its classes and of the modules
+    that define them. Modules of the engine and of Python's library are left out.
+    """
     held: dict[str, Any] = {}
     changeable = (list, MutableMapping, set, deque, Tensor, np.ndarray)
     for kind in reversed(type(decoder).__mro__):
@@ -396,9 +401,9 @@ def _frozen(value: Any) -> Hashable:
 
 
 def sequences(joint: Joint, decoder: WindowDecoder, plan: Plan) -> Joint:
-    """Return a decoder's joint distribution in a plan's order.
+    """Return a decoder's joint distribution, with each sequence in the order of `plan`.
 
-    The decoder may have an order of its own.
+    In `joint` the sequences are in the order of the decoder's plan, which may be another.
     """
     if decoder.plan is plan:
         return joint

@@ -123,7 +123,11 @@ def judge(
 def _enumerate(
     cases: Cases, kind: type[Decoder], repeats: bool, progress: Callable[[str], None], work: Work
 ) -> None:
-    """Enumerate the small models, smallest first, until one shows a difference."""
+    """Enumerate the decoder on the small models, smallest first, until one shows a difference.
+
+    The results are added to `cases`. `repeats` is whether one seed always gives one picture; a
+    decoder that does not repeat is not enumerated.
+    """
     if not repeats:
         cases.not_enumerable["one seed gives other pictures from run to run"] = None
         return
@@ -207,8 +211,8 @@ def _acceptance(cases: Sequence[Case]) -> Check:
 def _tokens_a_pass(kind: type[WindowDecoder], settings: Settings) -> dict[str, float]:
     """Return the expected tokens per pass of the decoder and of the known decoders in BESIDE.
 
-    All these decoders draw pictures of the model whose distributions differ little. If `kind` fills
-    in, the decoders fill in a picture of another model instead.
+    All these decoders draw pictures of the model "even". If `kind` fills in, they fill in pictures
+    of the model "filled in, spread" instead. A decoder that cannot be enumerated there is left out.
     """
     name = "filled in, spread" if kind.infills else "even"
     model, plan = next((m, plan) for each, m, plan, _ in standard_toys() if each.name == name)

@@ -31,7 +31,7 @@ class Drawn:
 
     Attributes:
         tests: the number of tests, of which this is one.
-        lines: the lines of the decoder's file that these pictures ran.
+        lines: the lines of the decoder's file that the first LOOKED_AT pictures run.
     """
 
     standard: StandardToy
@@ -55,7 +55,7 @@ def sample_larger(
     """Sample the larger models until one differs; the results are added to `sampled`.
 
     Each model is sampled with the default settings. The first model is also sampled with settings
-    whose values no enumerated case has.
+    for those values of knobs that no enumerated case has.
     """
     models = [n for n, standard in enumerate(SAMPLED) if standard.suits(kind)]
     more = [every.index(settings) for settings in cases.uncovered(every)]

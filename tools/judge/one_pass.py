@@ -69,17 +69,18 @@ def verify_chain(
 
 
 class TestedNoise(SymbolicNoise):
-    """Noise for a position with a draft, whose test and replacement use no Gumbel noise."""
+    """Symbolic noise whose Gumbel noise is 0: the test and replacement of a draft use none."""
 
     def gumbel(self, start: int, count: int, codes: int) -> Tensor:
         return torch.zeros(count, codes)
 
 
 def first_tokens(decoder: WindowDecoder, p: Tensor, q: Tensor, x: int) -> tuple[Tensor, Tensor]:
-    """Return two arrays [V] for the first position, whose draft is x, over all its tests' outcomes.
+    """Return two arrays [V] of probabilities of the first token, whose draft is x.
 
-    The first has each token's probability of replacing the rejected draft; it sums to the
-    probability of a rejection. The second has each token's probability of being committed.
+    The first array has the probability that the draft is rejected and replaced by each token; it
+    sums to the probability of a rejection. The second array has the probability that each token is
+    committed. Both cover all outcomes of the random numbers.
     """
     replaced, committed = torch.zeros(2, len(p), dtype=torch.float64)
 

@@ -1,9 +1,9 @@
-"""Decodes paths of an enumeration again, as a race decodes.
+"""Decodes some paths of an enumeration again, as a race decodes.
 
-The decoder's own `steps` gets real random numbers from each path's intervals. The enumeration
-took each turn by itself, from a copy of the state. `steps` draws the same tokens only if the
-decoder keeps nothing outside the state, has no loop of its own and draws no numbers of its own.
-Then every path comes out again, whatever was decoded before it, and whatever the seed.
+This tests the enumeration, which took each turn by itself, from a copy of the state. Here the
+decoder's own `steps` gets real random numbers from the path's intervals. It must draw the path's
+tokens again, whatever was decoded before, and whatever the seed. If it does not, the decoder keeps
+something outside the state, has a loop of its own or draws numbers of its own.
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ class Path:
 
 
 class Paths:
-    """A random sample of all whole paths, equally likely to be kept; every run keeps the same."""
+    """A random sample of the whole paths; its seed is fixed, so each enumeration gives the same.
+
+    `kept` has at most PATHS paths. All paths that are added are equally likely to be among them.
+    """
 
     def __init__(self) -> None:
         self.kept, self._seen = list[Path](), 0

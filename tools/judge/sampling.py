@@ -134,7 +134,7 @@ def _statistics(
 def ranks_of(
     model: Toy, plan: Plan, tokens: list[int], shares: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """Return a plan's tokens that are not forced, with their ranks by probability and by number.
+    """Return a picture's tokens that are not forced, with their ranks by probability and by number.
 
     Returns None if a token is impossible. `shares` [length] are uniform numbers: a token's rank
     includes this share of the token's own probability.
@@ -218,11 +218,11 @@ def rejects(log_e: float) -> bool:
 
 
 def least_deviation(count: int, statistics: int, tests: int) -> float:
-    """Return the least deviation of an eighth's probability from 1 / 8 that a statistic shows.
+    """Return how far an eighth's probability must be above 1 / 8 for a statistic to detect it.
 
-    The statistic has `count` ranks, and shows the deviation with probability SURE. It is one of
-    `statistics` in one of `tests` tests. The other eighths share the deviation equally. The
-    eighth's count is taken to be normally distributed.
+    The statistic has `count` ranks, and detects the deviation with probability SURE. It is one of
+    `statistics` in one of `tests` tests. The other eighths are taken to be equally probable, and
+    the eighth's count to be normally distributed.
     """
     needed = math.log(statistics * tests) - math.log(FALSE_ALARM)
     spreads = NormalDist().inv_cdf(SURE)

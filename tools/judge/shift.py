@@ -18,9 +18,10 @@ from tools.judge.symbolic import settled
 
 
 def recorded_shift(decoder: WindowDecoder) -> float | None:
-    """Return the expected sum of the recorded shifts, or prices, of a picture's tokens.
+    """Return the expected sum of the shifts that the decoder records for a picture's tokens.
 
-    Returns None if the shift of the rule's tests is unknown. `exactly` must be in use.
+    Prices, which the decoder's audit gives after the last pass, count as shifts. Returns None if
+    the shift of the rule's tests is unknown. `exactly` must be in use.
     """
     even = torch.full((1, decoder.model.vocab_size), 1 / decoder.model.vocab_size)
     if decoder.shift(even, even, torch.zeros(1, dtype=torch.long)).isnan().any():

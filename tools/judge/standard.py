@@ -51,10 +51,10 @@ class StandardToy:
 
 
 def in_hundredths(model: Toy, scale: float = 1.0) -> Toy:
-    """Round a model's probabilities to hundredths.
+    """Round a model's probabilities to hundredths, and return the model.
 
     Such probabilities are easy to read, and the same on every processor. The logits are first
-    multiplied by `scale`; below 1 the distributions differ little.
+    multiplied by `scale`; a scale below 1 makes the model's distributions more alike.
     """
     p = torch.softmax(scale * model.logits, -1)
     hundredths = (100 * p).round().clamp_min(1)
@@ -70,7 +70,7 @@ def crafted(
     """Return a model of three tokens with the given distributions.
 
     The first token has the distribution `first`. A later token has `after_zero` if the token before
-    it is 0, else `after_others`. A token of probability 0 needs no run of its own.
+    it is 0, else `after_others`. A token of probability 0 adds no run to an enumeration.
     """
     codes = len(first)
     model = Toy((1, 3), codes)
@@ -112,9 +112,9 @@ def warm() -> Toy:
 def of_nine() -> Toy:
     """Return a model of three tokens of nine codes, whose first and last tokens are certain.
 
-    Only the second token may be any of the nine. The drafts of that token were drawn after another
-    first token than the committed one; after any such first token, the second token is nearly
-    certain.
+    The first token is 0, and after it the second may be any of the nine. After a draft of the first
+    token other than 0, the second token is nearly certain. So a draft of the second token may come
+    from a distribution that differs much from p.
     """
     model = Toy((1, 3), 9)
     p = torch.eye(9)[0].repeat(10, 10, 1)

@@ -1,9 +1,9 @@
-"""Random numbers as tensors that know only the choices they make.
+"""Tensors of random numbers without values, and tensors of the outcomes that they decide.
 
-Some tensors hold numbers (`Numbers`); others hold what the numbers chose (`Flags`, `Codes`). A
-choice is made when its outcome is read, not when the decoder compares. So values that are
-computed and then dropped, such as the draws of rows after a rejection, need no run of their
-own. An operation without a rule here reads all outcomes first.
+`Numbers` hold random numbers. `Flags` and `Codes` hold the outcomes of comparing a number with a
+threshold, or of sampling with it. An outcome is chosen when it is read, not when the decoder
+compares. So values that are computed and then dropped, such as the draws of rows after a rejection,
+need no run of their own. An operation without a rule here reads all outcomes first.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ Rule = Callable[..., Any]
 
 
 class SymbolicNoise(Noise):
-    """Noise in which a key gives the same number in every run and step.
+    """Noise whose random numbers have no values; a key stands for one in every run and step.
 
-    `numbers` maps each key to its number.
+    `numbers` maps each key to an integer that stands for its number.
     """
 
     def __init__(self) -> None:
@@ -88,7 +88,7 @@ class Symbolic(Tensor):
 
 
 class Numbers(Symbolic):
-    """Uniform numbers, float64."""
+    """Uniform numbers as float64: FIRST plus the integer that stands for each number."""
 
 
 class Gumbel(Symbolic):
@@ -204,7 +204,7 @@ def _whole(*operands: Any) -> bool:
 
 
 def _strictly(operation: Callable[..., int], kind: type[Symbolic]) -> Rule:
-    """Return a rule for an operation on whole numbers, which reads all its operands."""
+    """Return the rule of an operation on whole numbers that needs the values of all operands."""
 
     def rule(*operands: Any) -> Any:
         if not _whole(*operands):
@@ -395,28 +395,39 @@ def _plus(left: Any, right: Any) -> Any:
 
 
 def _minimum(values: Any, bound: Any) -> Any:
-    """Return the targets of `sample` as they are: only rounding takes them over their bound."""
+    """Return the values without their upper bound, if only rounding can exceed it.
+
+    `engine.numerics.distributions.sample` so bounds its targets. Raises NotEnumerable for other
+    bounds.
+    """
     if not isinstance(values, Affine):
         return _strictly(min, Codes)(values, bound)
     return _unbounded(values, bound >= (values.scale - values.shift) * (1 - _ROUNDING))
 
 
 def _clamp_min(values: Any, bound: Any) -> Any:
-    """Return a block's targets of `sample` as they are: only rounding makes them negative."""
+    """Return the values without their lower bound, if only rounding can go below it.
+
+    `engine.numerics.distributions.sample` so bounds its targets in a block. Raises NotEnumerable
+    for other bounds.
+    """
     if not isinstance(values, Affine):
         return NotImplemented
     return _unbounded(values, bound <= values.scale * _ROUNDING - values.shift)
 
 
 def _unbounded(values: Any, beyond: Any) -> Any:
-    """Return the values; raise NotEnumerable unless the bounds are beyond all of them."""
+    """Return the values. Raises NotEnumerable unless all of `beyond` is true.
+
+    `beyond` is whether each bound lies beyond all that the values can be, but for rounding.
+    """
     if not torch.as_tensor(beyond).all():
         raise NotEnumerable("it bounds what it computed from random numbers")
     return values
 
 
 def _searchsorted(cumulative: Any, target: Any, **kwargs: Any) -> Any:
-    """Search for targets [.., 1].
+    """Return the index of the first cumulative sum [.., V] above each target [.., 1].
 
     The probability that a target equals a cumulative sum is 0, so `right` does not matter.
     """

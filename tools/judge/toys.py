@@ -44,7 +44,7 @@ class ToyContext:
 
 
 class ToyDrafter:
-    """Drafter with another toy's distribution, given the committed tokens."""
+    """Drafter of a toy: a second-order Markov source over the same codes, with its own logits."""
 
     def __init__(self, codes: int, seed: int) -> None:
         self.logits = _table(codes, seed)
@@ -210,9 +210,10 @@ class FrontsContext(ToyContext):
 
 
 class InfillToy(Toy):
-    """Model whose cells each have an arbitrary distribution given the codes of the other cells.
+    """Model in which each cell's distribution, given the other cells' codes, is arbitrary.
 
-    The joint distribution of a mask depends on the order in which its cells are filled in.
+    These distributions fit no common joint distribution. So the joint distribution of a mask's
+    cells depends on the order in which they are filled in.
     """
 
     fills_in = Fills.ANY

@@ -276,9 +276,10 @@ def case(
 
 
 class Trees:
-    """Trees of depth H with K drafts after each draft above the last level, in SJD-PAC's order.
+    """Trees of depth H, in which K drafts follow every node above the last level.
 
-    The model's distributions are p [H + 1, V], and drafts are drawn from q [H, V].
+    The nodes are the root and the drafts, in SJD-PAC's order. Drafts are drawn from q [H, V], and
+    the model's distributions are p [H + 1, V].
     """
 
     def __init__(self, p: Tensor, q: Tensor, K: int) -> None:
@@ -308,7 +309,7 @@ class Trees:
         )
 
     def verify(self, drafts: Sequence[int], uniforms: Sequence[float] | None) -> Verification:
-        """Verify the drafts [N] with these numbers [N], or with every outcome of such numbers."""
+        """Verify the drafts [N] with these uniforms [N]; None stands for all their outcomes."""
         climb, rows = self.climb, len(self.p)
         numbers = SymbolicNoise().uniform(Purpose.VERIFY, 0, rows, 1, 1 + len(climb.levels[-1]))
         accept = numbers[:, 1:]
@@ -319,7 +320,7 @@ class Trees:
         return verify_traversal(window, self.rows, self.room, accept, numbers[:, 0])
 
     def outcome_distributions(self) -> tuple[Tensor, Tensor]:
-        """Return what the function of this name does, for the tree."""
+        """Return what the module's `outcome_distributions` returns, for these trees."""
         tokens, nodes = range(self.q.shape[1]), len(self.rows) - 1
         draws = list(itertools.product(tokens, repeat=nodes))
         windows = map(self.window, draws)
@@ -337,7 +338,10 @@ class Trees:
 def tree_case(
     name: str, p: list[Row], q: list[Row], K: int, drafts: list[int], uniforms: list[float]
 ) -> Case:
-    """Return a case of a tree with K drafts after each, with expected values of the engine."""
+    """Return a case of a tree, with expected values that the engine computes.
+
+    K drafts follow the root, and each draft above the tree's last level.
+    """
     with exactly():
         trees = Trees(torch.tensor(p), torch.tensor(q), K)
         h, left, _ = node_tests(trees.window(drafts), trees.rows, trees.room)
@@ -448,8 +452,7 @@ def own_cases() -> list[Case]:
 def tree_cases() -> list[Case]:
     """Return this repository's own cases of trees.
 
-    In the larger tree draft 2 follows draft 1, draft 3 stands beside 1, draft 4 beside 2, and
-    drafts 5 and 6 follow 3.
+    In the larger tree drafts 1 and 3 follow the root, 2 and 4 follow 1, and 5 and 6 follow 3.
     """
     one = [P[::-1], BONUS], [P], 2
     p, q = [[0.2, 0.5, 0.3], [0.3, 0.2, 0.5], [0.3, 0.1, 0.6]], [[0.6, 0.4, 0.0], [0.0, 0.8, 0.2]]

@@ -254,7 +254,10 @@ def replay(recording: RecordedRace) -> Snapshot:
 
 
 def changed_sampling(header: Header) -> str:
-    """Return the sampling settings that are not the model's own: "guidance 3, top-k 100"."""
+    """Return in words the sampling settings that differ from the model's own.
+
+    For example "guidance 3, top-k 100"; "" if none differs or the model's own are not known.
+    """
     if (card := CARDS.get(header.model)) is None:
         return ""
     words = {

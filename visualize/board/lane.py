@@ -63,10 +63,10 @@ def marked(figure: PaperFigure) -> PaperMark:
 
 
 class BoardLane:
-    """Lane `number` of a race: its figures, its step table as text, and its picture.
+    """Lane `number` of a race: its figures, its step table as base64, and its picture.
 
-    The attribute `tokens` [h * w] has the known tokens, the committed tokens and the standing
-    drafts, and -1 in all other cells. `figure` is the result that a paper reports for a lane
+    The attribute `tokens` [h * w] has the known tokens, the committed tokens and the drafts of the
+    latest step. It is -1 in all other cells. `figure` is the result that a paper reports for a lane
     with this decoder and these settings.
     """
 
@@ -210,9 +210,9 @@ class BoardLane:
         """Return the row of this lane, which is lane `number`, in the table of results.
 
         Speed-ups are relative to the lane `ar`, and None if `ar` is None. If this lane promises
-        vanilla AR's picture, `equal` and `differs` compare the tokens of this lane with those of
-        `ar`. These tokens can differ in low precision, where rounding decides between two codes
-        that are almost equally likely.
+        vanilla AR's picture, `equal` counts the tokens that equal those of `ar`, and `differs` is
+        the first cell whose token does not. Tokens can differ in low precision, where rounding
+        decides between two codes that are almost equally likely.
         """
         equal = differs = None
         identical = self.badge in (Badge.IDENTICAL, Badge.ROUNDED)

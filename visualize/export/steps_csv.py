@@ -37,9 +37,10 @@ def steps_csv(trace: Trace) -> str:
     Lanes and steps are numbered from 1. The frontier counts committed tokens, forced ones included.
     The column of a status counts the positions that the step gave this status. `lane_seconds` is
     the lane's clock after the step. `shift` is the mean shift of the tests that committed a token.
-    For a lane that knows its prices, `shift` is the mean price of the committed tokens. `shift` is
-    empty if the step has neither shifts nor prices. A field is a number, or the name of a decoder
-    or a lane. No field has a visitor's text, so a spreadsheet finds no formula.
+    If the lane's table has prices (see engine/decoders/priced.py), `shift` is the mean price of the
+    committed tokens. `shift` is empty if the step has neither shifts nor prices. A field is a
+    number, or the name of a decoder or a lane. No field has a visitor's text, so a spreadsheet
+    finds no formula.
     """
     out = io.StringIO()
     writer = csv.writer(out)

@@ -172,9 +172,11 @@ def _gain(lanes: Sequence[tuple[Runner, Lengths]]) -> go.Figure:
 def _by_length(
     lanes: Sequence[tuple[Runner, Lengths]], value: str, title: str, whole: str
 ) -> go.Figure:
-    """Draw `value` as bars over acceptance lengths; several long lengths share a bar.
+    """Draw bars over acceptance lengths; several long lengths share a bar.
 
-    A lane whose steps all committed one token is left out: its single bar would say nothing.
+    `value` is the attribute of `Lengths` that gives the bars' heights, and `whole` says in hover
+    text what these are shares of. A lane whose steps all committed one token is left out: its
+    single bar would say nothing.
     """
     plot = blank_plot("tokens committed in a step", title)
     drafting = [(lane, histogram) for lane, histogram in lanes if histogram.lengths[-1] > 1]
@@ -212,7 +214,10 @@ def _shift(lanes: Sequence[tuple[Runner, np.ndarray]]) -> go.Figure:
 
 
 def _sorted(plot: go.Figure, lanes: Sequence[tuple[Runner, np.ndarray]], words: str) -> go.Figure:
-    """Draw each value of a lane against the share of the lane's values at least as large."""
+    """Draw each lane's values, which are sorted, largest first.
+
+    A value's x is the share of the lane's values that are at least as large.
+    """
     for lane, values in lanes:
         x, y = thinned((np.arange(len(values)) + 0.5) / max(len(values), 1), values)
         hover = f"{lane.name}<br>%{{x:.0%}} of its {words} of %{{y:.3f}} or more<extra></extra>"

@@ -78,7 +78,7 @@ def _promise(decoder: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Tokens committed, target passes and seconds, at the start and after each step [S + 1]."""
+    """Tokens, target passes and seconds so far: at the start and after each of S steps [S + 1]."""
 
     tokens: np.ndarray
     passes: np.ndarray
@@ -100,7 +100,10 @@ class Rows:
 
 
 def rows_read(table: StepTable) -> Rows:
-    """Return how many rows the model read. Passes differ in work: a pass reads a whole window."""
+    """Return the mean number of rows that the model read per pass and per committed token.
+
+    It shows that passes differ in work: a pass reads a whole window.
+    """
     rows, committed = table.steps["rows"].sum(), table.steps["committed"].sum()
     return Rows(float(rows / len(table)), float(rows / committed))
 
@@ -128,10 +131,10 @@ def acceptance_lengths(table: StepTable) -> Lengths:
     """Return the acceptance lengths of a lane's steps (SJD-PAC Fig. 1a and 1b).
 
     The acceptance length l of a step is the number of tokens that the step committed, the last
-    sampled token included. If n_l of N steps have length l, the mean number of tokens a pass is sum
-    l n_l / N = 1 + sum (l - 1) n_l / N. Vanilla AR commits the first token of each step too, so the
-    gain of length l is (l - 1) n_l / sum (l' - 1) n_l': the paper counts only "additionally
-    accepted tokens". If no step was longer than 1, there is no speed-up and every gain is 0.
+    sampled token included. If n_l of N steps have length l, the mean number of tokens a pass is
+    1 + sum (l - 1) n_l / N. Vanilla AR has the 1 too, so the speed-up comes from the sum alone: the
+    paper's "additionally accepted tokens". The gain of length l is its share of this sum. If no
+    step was longer than 1, there is no speed-up and every gain is 0.
     """
     committed = table.steps["committed"].astype(int)
     lengths, counts = np.unique(committed, return_counts=True)
@@ -153,7 +156,8 @@ def sorted_top1(table: StepTable) -> np.ndarray:
 def sorted_shifts(table: StepTable) -> np.ndarray:
     """Return the shifts of all tests that committed a token, largest first [n].
 
-    For a lane that knows its prices, return the prices of all tokens instead.
+    If the table has prices (see engine/decoders/priced.py), return the prices of all tokens
+    instead.
     """
     shifts = share_values(table.shift)
     return np.sort(shifts[~np.isnan(shifts)])[::-1]
@@ -327,10 +331,10 @@ def tv_by_distance(table: StepTable) -> Distances:
     """Measure how far a rejection moves the distributions of later positions (SJD-PAC Fig. 4).
 
     A step that rejects the draft at position i puts another token there and leaves drafts at i + j.
-    The q of these drafts is this step's p, computed after the rejected token. The next step
-    computes p at i + j after the new token. TV(p, q) in the next step is therefore the total
-    variation between the distributions before and after the change, at distance j. The result is
-    the mean of this TV for each j over all rejections of the lane.
+    The q of these drafts is this step's p, which was computed with the rejected token at i. The
+    next step computes p at i + j with the new token at i. Its TV(p, q) therefore measures how far
+    the change at i moved the distribution at i + j. The result is the mean of this TV for each
+    distance j, over all rejections of the lane.
 
     Two things differ from the paper, which masks only position i in the cache. Tokens that were
     redrawn between i and i + j changed the distributions as well, and the drafts at the far end of

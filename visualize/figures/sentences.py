@@ -1,8 +1,8 @@
 """Sentences on what to see in each figure, with this race's numbers.
 
 If the race does not show what a figure is about, the sentence says so. The sentences are plain
-text of the program's own words and numbers. The function of a figure gets pairs of a lane and
-the lane's measure.
+text of the program's own words and numbers. Each figure has a function here, which takes a list of
+pairs: a lane and its measure.
 """
 
 from __future__ import annotations

@@ -117,7 +117,10 @@ class Cells:
         return Image.fromarray(np.where(self._spread(stage > 1)[..., None], solid, out))
 
     def _tiled(self, instant: Instant) -> np.ndarray:
-        """Draw the known cells and the reached cells as swatches of their tokens."""
+        """Draw known, committed and drafted cells as swatches of their tokens: uint8 [H, W, 3].
+
+        Everything is grey if there are no swatches, or none for one of the tokens.
+        """
         reached = self._replay.table.positions["token"][instant.rows]
         tokens = np.concatenate([self._replay.known[self._kept], reached])
         if self._swatches is None or tokens.max() >= len(self._swatches):
@@ -133,7 +136,10 @@ class Cells:
         return np.asarray(Image.fromarray(whole).resize(self.size, Image.Resampling.BOX))
 
     def _coloured(self, instant: Instant) -> Image.Image:
-        """Draw a box of each cell's colour, smaller for drafts, or a grey stroke for no value."""
+        """Fill each committed or drafted cell with the colour of its value on the layer's scale.
+
+        The box of a draft is smaller. A cell without a value gets a grey stroke.
+        """
         values = self._replay.values(self._layer, instant)
         known = ~np.isnan(values)
         painted = np.tile(
@@ -162,9 +168,9 @@ class Cells:
         return image
 
     def _over(self, image: Image.Image, instant: Instant) -> Image.Image:
-        """Draw the picture faintly over the layer's committed cells and over the known cells.
+        """Draw the picture faintly over the committed cells and the known cells of `image`.
 
-        So the parts of the picture can still be seen.
+        Then one can see which part of the picture a cell belongs to.
         """
         if self._picture is None:
             return image
@@ -187,7 +193,7 @@ class Cells:
                 image.paste(Image.blend(patch, pale, NOTCH["opacity"]), box)
 
     def _marked(self, instant: Instant) -> Image.Image:
-        """Draw in each reached cell the mark of the cell's latest status."""
+        """Draw, in each committed or drafted cell, the mark of the cell's latest status."""
         image = Image.fromarray(self._flat(self._palette["paper"]))
         statuses = self._replay.table.positions["status"][instant.rows]
         for i, (cell, status) in enumerate(zip(instant.cells, statuses, strict=True)):
@@ -202,7 +208,7 @@ class Cells:
         return image
 
     def _hatch(self, image: Image.Image, cells: np.ndarray) -> None:
-        """Hatch `cells`, the cells of an infilling where nothing is drawn yet."""
+        """Hatch `cells`: cells that an infilling has to fill in, still without token or draft."""
         for cell in cells:
             left, top, right, bottom = self._box(cell)
             sprite = hatched(max(1, right - left), max(1, bottom - top), self._palette["paper"])
@@ -318,7 +324,7 @@ def hatched(width: int, height: int, paper: str) -> Image.Image:
 
 @functools.lru_cache(256)
 def mark(status: Status, width: int, height: int) -> Image.Image:
-    """Return the image of a status: a dark shape on a colour. Each of the two identifies it."""
+    """Return the mark of a status: a dark shape on a colour, either of which identifies it."""
     name, colour = MARKS[status]
     shape = SHAPES[name]
     fine = 4  # drawn 4 times larger and then reduced, for smooth edges

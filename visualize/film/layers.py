@@ -57,8 +57,8 @@ class Instant:
     """A lane after its k-th step.
 
     `rows` are numbers of rows in the lane's step table: first the rows that committed the first n
-    cells, in order, then the rows of the k-th step that have standing drafts. `cells` are the grid
-    cells of these rows.
+    cells, in order, then the rows of the k-th step that hold drafts. `cells` are the grid cells of
+    these rows.
     """
 
     k: int
@@ -131,7 +131,7 @@ class LaneReplay:
         )
 
     def values(self, layer: Layer, instant: Instant) -> np.ndarray:
-        """Return the layer's value for each reached cell, float; NaN for a cell without a value.
+        """Return the layer's value for each of `instant.cells`, float; NaN if a cell has none.
 
         A value is a share from 0 to 1, or a number of passes or tokens. For the layer DIFFERS, a
         value is 1 if the committed token differs from the reference lane's token, else 0.
@@ -173,7 +173,10 @@ class LaneReplay:
 
     @functools.cached_property
     def _waits(self) -> np.ndarray:
-        """Return for each row of the step table how many earlier rows have the same position."""
+        """Return for each row of the step table how many earlier rows have the same position.
+
+        This is the number of passes that refined the token there before the row's own pass.
+        """
         order = np.argsort(self.table.position, kind="stable")
         _, starts, counts = np.unique(
             self.table.position[order], return_index=True, return_counts=True
@@ -185,7 +188,8 @@ class LaneReplay:
     def shift(self, instant: Instant) -> float | None:
         """Return the mean shift of the tests up to `instant`; None if there were no tests.
 
-        For a lane that knows its prices, return the mean price of its tokens instead.
+        If the lane's table has prices (see engine/decoders/priced.py), return the mean price of the
+        committed tokens instead.
         """
         values = self.values(Layer.SHIFT, instant)
         known = values[~np.isnan(values)]

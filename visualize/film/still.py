@@ -313,7 +313,10 @@ def _even(length: int) -> int:
 
 
 def fork_in_words(header: Header) -> str:
-    """Say from which token of which race a fork was taken; "" where that is not known."""
+    """Return in words from which token of which race a fork was taken.
+
+    Return "" for a race that is no fork, or for a fork whose parent is not known.
+    """
     parent = header.infilling.parent if header.infilling else None
     if header.infilling is None or parent is None:
         return ""

@@ -1,8 +1,8 @@
-"""Patches: the pictures of single cells of a lane that races.
+"""Patches: pictures of single cells, which the page receives while a lane races.
 
 A cell is drawn when its token is committed, and again when its row and the row below are complete.
 Then the cell is settled, because a convolutional decoder sees little beyond these rows. So a cell
-is sent at most twice, on a slow machine as on a fast one.
+is sent at most twice, however fast the machine is.
 """
 
 from __future__ import annotations

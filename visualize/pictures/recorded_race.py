@@ -93,10 +93,10 @@ class RecordedRace:
 def record(
     trace: Trace, model: ImageModel, drawn: Sequence[np.ndarray | None] | None = None
 ) -> RecordedRace:
-    """Draw the pictures of a trace with the model that raced.
+    """Return a trace with its pictures, drawn by the model that raced.
 
-    `drawn` has pictures, uint8 [H, W, 3], of lanes that need not be drawn again. If memory runs
-    out, the other lanes have no picture. Raises TraceError if another model raced.
+    `drawn` has a picture, uint8 [H, W, 3], for each lane that need not be drawn again, else None.
+    If memory runs out, the other lanes have no picture. Raises TraceError if another model raced.
     """
     header = trace.header
     if (header.model, header.grid, header.vocab_size) != (model.name, model.grid, model.vocab_size):
@@ -199,10 +199,10 @@ def _pictures(data: Any, header: Header) -> Pictures:
 
 
 def _image(text: Any, what: str, fits: Callable[[tuple[int, int]], bool]) -> bytes:
-    """Return the file that `text` has as base64: a still WebP image whose size `fits` accepts.
+    """Decode `text` from base64 to the file of a still WebP image whose size `fits` accepts.
 
-    `what` names the image in the messages of TraceError. Opening a file reads only its header, so
-    an image that does not fit is never decoded.
+    Raises TraceError for any other text; `what` names the image in the message. Opening a file
+    reads only its header, so an image that does not fit is never decoded.
     """
     if not isinstance(text, str):
         raise TraceError(f"{what} is damaged: it is not text.")

@@ -41,7 +41,9 @@ def swatches(pixels: Callable[[np.ndarray], np.ndarray], codes: int) -> bytes:
 def fitted(
     pixels: Callable[[np.ndarray], np.ndarray], codebook: np.ndarray, grid: tuple[int, int]
 ) -> bytes:
-    """Return a file like that of `swatches`, for a model with which `swatches` would take minutes.
+    """Return a file like that of `swatches`, for a model that decodes pictures slowly.
+
+    With such a model `swatches` would take minutes.
 
     Each swatch has one colour, which a linear map computes from the code's vector in the codebook
     [V, D]. The map is fitted by least squares to FITTED pictures of random codes. The map

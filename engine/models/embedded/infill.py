@@ -1,9 +1,10 @@
 """The embedded model that fills in any cells of a picture given any other cells.
 
-A row's input is the raster model's input for the row's own cell (token + slot), plus `next` of the
-cell that the row predicts. The row's query is rotated to the place where the raster model has the
-row that predicts this cell. With all cells masked, in raster order and with `next` at zero, this is
-the raster model.
+The raster model (`EmbeddedTarget`) draws cells in raster order. A row's input is the sum of two
+embeddings, of its cell's token and of its slot, and the row predicts the next cell. Here a row may
+predict any cell c, so `next[c]`, a learnt embedding of c, is added to its input. In the raster
+model the row of cell c - 1 predicts c, so the query is rotated to the place of c - 1. With all
+cells masked, in raster order and with `next` at zero, this is the raster model.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ from engine.plan import anywhere
 class EmbeddedInfill(EmbeddedTarget):
     """The target, over sequences of a caption, then known cells in raster order, then masked cells.
 
-    The P caption slots and the begin-of-image slot are the target's. A row's position id is its
-    slot, P + 1 + cell. When a row asks for a cell, its query has the id P + cell instead: the id of
-    the cell before in raster order. Queries and keys then have the distances that the target
-    learnt.
+    Slots are numbered as in the target: P caption slots, the begin-of-image slot, then the cells. A
+    row's position id is its slot, P + 1 + cell. If the row asks for a cell, its query instead has
+    the id P + that cell, which is the slot of the cell before in raster order. Queries and keys
+    then have the distances that the target learnt.
     """
 
     def __init__(self, config: LlamaConfig) -> None:
@@ -50,12 +51,15 @@ class EmbeddedInfill(EmbeddedTarget):
         return infill
 
     def embed_asking(self, cells: Tensor) -> Tensor:
-        """Return the summand [.., D] of inputs that asks for `cells` [..]; zero for MASKED."""
+        """Return the vectors [.., D] to add to inputs that ask for `cells` [..].
+
+        For an input that asks for no cell, `cells` has MASKED (-1), and the vector is zero.
+        """
         embeddings = F.embedding(cells.clamp_min(0), self.next.weight)
         return embeddings * (cells >= 0)[..., None]
 
     def states(self, inputs: Tensor, position_ids: Tensor, query_ids: Tensor) -> Tensor:
-        """Return hidden states [B, T, D] of causal rows [B, T, D].
+        """Return the hidden states [B, T, D] of `inputs` [B, T, D], with causal attention.
 
         Keys are rotated by `position_ids` [B, T], and queries by `query_ids` [B, T].
         """

@@ -34,7 +34,7 @@ from engine.settings import Sampling
 
 
 class EmbeddedModel(BodyModel):
-    """20 x 20 codes of 8 x 8 pixels, from captions like "pair: cat, dog on green grass"."""
+    """Draws 20 x 20 codes of 8 x 8 pixels from captions like "pair: cat, dog on green grass"."""
 
     name, together = "embedded", 8
     filler: EmbeddedInfiller | None = None

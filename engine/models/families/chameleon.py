@@ -1,7 +1,7 @@
 r"""The Chameleon family: Anole 7B (Chern et al. 2024) and Lumina-mGPT 7B 768 (Liu et al. 2024).
 
 Both are fine-tuned from Meta's Chameleon. transformers' ChameleonForConditionalGeneration masks the
-logits of all image tokens. So only its body is called, and of the head only the image tokens' rows
+logits of all image tokens. So only its body is called, and only the image tokens' rows of its head
 are kept.
 
 Tokens 0 .. V - 1 are the image tokens in the order of their BPE ids. Token V is the end of a line,

@@ -83,9 +83,9 @@ class _Network(nn.Module):
 
 
 class Emu3Model(BodyModel):
-    """Tokens 0 .. V - 1 are the VQ's codes, and token V is the end of a row.
+    """Emu3-Gen, which draws 90 x 90 codes: 720 x 720 pixels.
 
-    90 x 90 codes are 720 x 720 pixels.
+    Tokens 0 .. V - 1 are the VQ's codes, and token V is the end of a row.
     """
 
     def __init__(

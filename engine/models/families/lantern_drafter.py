@@ -40,7 +40,7 @@ _SHARED = ("hidden_size", "num_attention_heads", "num_key_value_heads")
 
 
 class LanternNetwork(PreTrainedModel):
-    """`fc`, then one decoder layer; the RoPE is the target's."""
+    """The drafter's network: `fc`, then one decoder layer with the target's RoPE."""
 
     config_class = PretrainedConfig
     _supports_sdpa = True

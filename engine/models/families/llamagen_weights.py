@@ -80,7 +80,7 @@ def _gpt(card: ModelCard, size: str, **fields: int) -> LlamaConfig:
 
 
 class Rope2D(nn.Module):
-    """Cosines and sines by slot.
+    """The 2-D RoPE of LlamaGen: a table with the cosines and sines of each slot.
 
     The first half of the rotated pairs encodes the row of the grid, the second half the column. For
     caption slots cosines and sines are zero. So queries and keys of these slots are zero too, and
@@ -241,8 +241,9 @@ def split_qkv(state: dict[str, Tensor], gpt: LlamaConfig) -> dict[str, Tensor]:
 
 
 def pairs_apart(rows: Tensor, heads: int) -> Tensor:
-    """Reorder the rows of q or k.
+    """Reorder the rows of q or k for transformers' RoPE.
 
-    In each head, the pairs (0, 1), (2, 3) .. become the pairs (0, D / 2), (1, D / 2 + 1) ..
+    RoPE rotates the channels of a head in pairs. The stored pairs (0, 1), (2, 3) .. become the
+    pairs (0, D / 2), (1, D / 2 + 1) .., where D is the size of a head.
     """
     return rows.view(heads, -1, 2, rows.shape[1]).transpose(1, 2).reshape(rows.shape)

@@ -5,12 +5,13 @@ decides, and after one different token all later ones differ. So a model is fed 
 tokens. Each token gets a rank: its place among all codes, by the model's logits after the tokens
 before it.
 
-With the same weights all ranks are small in any dtype: of the embedded model's 1,024 codes, the
-likeliest in float32 is one of the four likeliest in bfloat16. With other weights a rank is any
-number: the probability that 50 tokens are among the best hundredth by chance is 1e-100. One wrong
-matrix in one layer moves ranks less than other weights do. Such a fault shows in float32, whose
-rounding is 2^16 times as fine as bfloat16's and alone changes hardly a token: with the fault, fewer
-published tokens are the model's likeliest (docs/log.md has the figures).
+With the same weights all ranks are small in any dtype. An embedded model with 1,024 codes showed
+this: the likeliest code in float32 or bfloat16 was one of the four likeliest in the other dtype.
+With other weights a rank is any number: the probability that 50 tokens are among the best hundredth
+by chance is 1e-100. One wrong matrix in one layer moves ranks less than other weights do. Such a
+fault shows in float32: fewer published tokens are then the model's likeliest. Float32's rounding
+does not hide the fault: it is 2^16 times as fine as bfloat16's, and by itself it changes hardly a
+token (docs/log.md has the figures).
 """
 
 from __future__ import annotations

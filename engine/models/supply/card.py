@@ -112,8 +112,8 @@ class ModelCard:
         drafter: the model's drafter, which is loaded on request only.
         fills_in: as in ImageModel.
         inputs: number of the body's inputs in each row of a window.
-        raced: who raced the model with its true weights; empty where the makers of this repository
-            never have, because they can reach no hub.
+        raced: who raced the model with its true weights; empty if nobody is known. The makers of
+            this repository can reach no hub, so they raced only the embedded model.
     """
 
     name: str

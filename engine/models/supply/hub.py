@@ -65,7 +65,7 @@ def fetch(source: RepoFiles, report: Report = lambda progress: None) -> Path:
 
     If the folder of weights has a folder for the source, that folder is returned and nothing is
     downloaded. Otherwise the folder is in the hub's cache, and new files are compared with their
-    pinned digests. Raises ModelError if files are missing, different or not to be had.
+    pinned digests. Raises ModelError if files are missing, differ, or cannot be downloaded.
     """
     report(Progress(Phase.LOOKING_UP, 0.0))
     if (here := own_folder(source)) is not None:
@@ -134,7 +134,7 @@ def _snapshot(source: RepoFiles, **options: Any) -> Path:
 
 
 def require(card: ModelCard) -> None:
-    """Raise ModelError if a model's files are neither here nor to be had from the hub.
+    """Raise ModelError if a model's files are neither on this machine nor on a reachable hub.
 
     The hub has to answer within HUB_SECONDS. Nothing is downloaded.
     """
@@ -273,10 +273,10 @@ def _has_weights(source: RepoFiles) -> bool:
 
 
 def _bar(report: Report) -> type[tqdm]:
-    """Return a progress bar for the hub's client that draws nothing and reports bytes.
+    """Return a class of progress bars for the hub's client, which draw nothing and report bytes.
 
-    The client makes one bar for bytes received, one for bytes written and one for files. Of the two
-    bars for bytes, the one that is further is reported.
+    The client makes one bar for bytes received, one for bytes written and one for files. The report
+    follows the larger of the two byte counts.
     """
     furthest = 0
 

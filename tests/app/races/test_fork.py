@@ -71,7 +71,7 @@ def test_a_fork_begins_with_its_lanes_tokens_and_says_whose(races, parent) -> No
     assert request.seed == trace.header.seed
     infilling = request.infilling
     assert infilling.known == (*tokens[:cell], token, *[MASKED] * 21)
-    said = Parent(parent.id, 7, "GSD G=4", cell, tokens[cell], round(share, 4))
+    said = Parent(parent.id, 7, "GSD G=4", cell, tokens[cell], float(f"{share:.3g}"))
     assert (infilling.order, infilling.parent) == (FORK, said)
     other = fork(races, request)
     header = trace_of(other).header
@@ -156,18 +156,35 @@ PARENTS = st.builds(
 def test_every_parent_comes_back_from_its_link_and_from_the_form(parent) -> None:
     infilling = Infilling((3, 7, MASKED, MASKED), FORK, parent)
     request = replace(DEFAULT, sampling=OWN, infilling=infilling)
-    assert read_link(fields(write_link(request, OWN)), MODELS, DEFAULT) == request
+    linked = replace(request, infilling=replace(infilling, parent=replace(parent, race="")))
+    assert read_link(fields(write_link(request, OWN)), MODELS, DEFAULT) == linked
     assert read_request(request_values(request), "other") == request
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"race": "a,b"},
+        {"race": "\ud800"},
+        {"lane": "\ud800"},
+        {"seed": True},
+        {"cell": -1},
+        {"more": 1},
+    ],
+)
+def test_a_parent_that_no_link_or_file_takes_is_rejected(values) -> None:
+    with pytest.raises(SettingError, match="A fork's parent"):
+        Parent.read({"race": "a", "seed": 5, "lane": "SJD", "cell": 1, **values})
 
 
 @pytest.mark.parametrize(
     ("query", "words"),
     [
-        ("from=x,5,1,2,,SJD", "from needs a picture to fill in"),
-        ("known=AAD__w&from=x,5,0,2,,SJD", "The fork does not begin"),
-        ("known=AAD__w&order=fork&from=x,5,1,2,,SJD", "The fork does not begin"),
-        ("known=AAD__w&order=fork&from=x,5,0,2,7,SJD", "A fork's parent has"),
-        ("known=AAD__w&order=fork&from=x,5", "A fork's parent has"),
+        ("from=5,1,2,,SJD", "from needs a picture to fill in"),
+        ("known=AAD__w&from=5,0,2,,SJD", "The fork does not begin"),
+        ("known=AAD__w&order=fork&from=5,1,2,,SJD", "The fork does not begin"),
+        ("known=AAD__w&order=fork&from=5,0,2,7,SJD", "A fork's parent has"),
+        ("known=AAD__w&order=fork&from=5", "A fork's parent has"),
         ("known=AAD__w&order=fork&from=", "A fork's parent has"),
     ],
 )

@@ -51,6 +51,8 @@ test("what fills in, failed, draws the same or is of two races takes no part", (
 });
 
 test("a tally says what a coin would do", () => {
+  assert.deepEqual(coinInterval(1000), [469, 531]);
+  assert.deepEqual(coinInterval(10_000), [4902, 5098]);
   // By the binomial distribution: P(X < 3) = 0.0112 and P(X < 4) = 0.0461 of 13 throws.
   assert.deepEqual(coinInterval(13), [3, 10]);
   assert.deepEqual(
