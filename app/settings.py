@@ -69,7 +69,11 @@ def _check_host(name: str) -> str:
 
 
 def _check_frame(site: str) -> str:
-    """Check a host-source of Content Security Policy (level 3, section 2.3.1), without a path."""
+    """Return a site of the setting `frames` in lower case; raise ValueError if it is invalid.
+
+    A site is `*`, or a host-source of Content Security Policy (level 3, section 2.3.1) for HTTP,
+    without a path.
+    """
     scheme, _, name = site.rpartition("://")
     name, _, port = name.removeprefix("*.").partition(":")
     named = scheme in ("", "http", "https") and _HOST.fullmatch(name) and re.fullmatch(r"\d*", port)

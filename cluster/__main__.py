@@ -186,7 +186,7 @@ def _say_what_is_missing(options: Options) -> None:
 
 
 def _watch(name: str, where: str) -> None:
-    """Print why the application does not serve the page yet, and when it does. Never returns.
+    """Print why the page is not served yet; once it is, print its address. Never returns.
 
     Raises SystemExit if the application cannot start, or once it is gone.
     """

@@ -42,7 +42,7 @@ PATH_BYTES = 103
 def connection(address: str | None) -> Iterator[None]:
     """Connect to a running cluster, or to a new cluster that ends with the connection.
 
-    This folder and the settings are sent to a running cluster. Raises SystemExit with a
+    The folders in SENT and the settings are sent to a running cluster. Raises SystemExit with a
     message.
 
     Args:

@@ -88,8 +88,8 @@ def _record(texts: Sequence[str]) -> tuple[Snapshot, Recording] | None:
 def _begun(board: Snapshot, lane: int, own: Snapshot, note: str) -> Snapshot:
     """Return the race's `board` with lane number `lane` as its racer sent it.
 
-    `own` is the racer's board, which has only this lane. Its place is dropped: places are known
-    only on the race's last board.
+    `own` is the racer's board, which has only this lane. The lane's place is dropped: places
+    are known only on the race's last board.
     """
     lanes = list(board.lanes)
     named = {"title": lanes[lane].title, "places": dict.fromkeys(CLOCKS)}

@@ -119,10 +119,10 @@ class ClusterPool(ModelPool):
             yield from (event for _, event in merge([self._start(request, request.model)]))
 
     def _start(self, request: RaceRequest, warm: str = "") -> Stream:
-        """Start a race on a racer with the model `warm`; if no model is named, on the least busy.
+        """Start a race, preferably on a racer that has loaded the model `warm`.
 
-        Lanes that race apart do not ask for a warm racer: each lane would wait a second for it
-        before taking another.
+        If no model is named, the race starts on the least busy racer. Lanes that race apart name
+        none: each would wait a second for a racer with the model before taking another.
         """
         racer = self._racer.options(stream=True, multiplexed_model_id=warm)
         return cast(Stream, racer.race.remote(request))

@@ -64,7 +64,7 @@ class Racer:
             raise RuntimeError("the device was lost")
 
     async def models(self) -> dict[ModelCard, Availability]:
-        """Return the availability of each model here, the page's own first. Loads nothing."""
+        """Return each model's availability here, the embedded model first. Loads nothing."""
         return {card: self._pool.availability(card.name) for card in self._pool.cards}
 
     async def race(self, request: RaceRequest) -> AsyncGenerator[Event, None]:

@@ -1,7 +1,8 @@
 """The types that a decode works with, in the order in which they come up.
 
 A plan fixes the order of the tokens. Each turn of the window loop proposes a window, reads the
-window's rows and verifies its drafts. `Step` records a turn (`engine/trace/steps.py`).
+window's rows and verifies its drafts. A window's first row is its root: it reads the last committed
+token. `Step` records a turn (`engine/trace/steps.py`).
 
 Shapes: R rows of a pass, N nodes of a tree, V codes.
 """
@@ -48,7 +49,7 @@ class Plan:
     stride: int  # positions in one row of the grid; all positions, if the order has no rows
     known: tuple[tuple[int, int], ...] = ()  # (slot, id) of each token that is known at the start
     infilling: Infilling | None = None
-    before: int = 0  # positions before the first one, for the noise and for guided tokens
+    before: int = 0  # number of earlier positions that noise and guided tokens count too
     ahead: bool = False  # whether a row may ask for any position, not only for the next one
     fronts: bool = False
 
@@ -162,7 +163,7 @@ class Verification:
     acceptance: Tensor  # the probability that the rule accepts the row's draft [R]
     uniform: Tensor  # the uniform number compared with `acceptance` [R]; NaN if none was compared
     drafts: Tensor | None = None  # verified drafts [R], -1 for none; if None, the window's drafts
-    path: Tensor | None = None  # row that leads to each position; if None, row i leads to n + i
+    path: Tensor | None = None  # row that asked for each position; if None, row i asked for n + i
     redraws: bool = True  # whether uncommitted positions have drafts after the pass
     places: Tensor | None = None  # position of each row, if the positions are not consecutive
     # The loop sorts the rows by rank [R]: 0 for a committed position, 1 for an uncommitted one, 2

@@ -131,8 +131,8 @@ def table_of(
 
     Args:
         pass_fronts: the fronts.
-        draft_rows: for each position to which the previous verification left a draft, the row of
-            that verification whose token is the draft.
+        draft_rows: maps positions to rows of the previous verification. The row's token is the
+            position's draft.
         length: number of positions in the picture.
         width: with static shapes, the width of every front; if 0, each front is as wide as it needs
             to be.

@@ -34,7 +34,7 @@ class Captures:
 
 
 class CudaCapture:
-    """Captures a lane's parts on a CUDA device, on one stream and in one memory pool.
+    """Captures the parts of a lane's steps on a CUDA device, on one stream and in one memory pool.
 
     Other threads may use the device during a capture. An operation that no graph can hold raises at
     once.
@@ -61,7 +61,7 @@ class CudaCapture:
 
 
 class Graphs:
-    """The captured parts of one lane; later races replay them.
+    """The captured parts of one lane's steps; later races of the same lane replay them.
 
     A lane is charged for the replay of a part, not for the capture.
     """
@@ -74,7 +74,7 @@ class Graphs:
     def run(self, part: str, key: Hashable, function: Callable[[], Any], clock: StepClock) -> Any:
         """Replay the graph of `function` and return its result.
 
-        The first call with a `key` captures the graph.
+        The first call with this `part` and `key` captures the graph.
 
         `key` stands for everything that the function depends on and that is not on the device.
         Running the function twice must have the effect of running it once. Raises CaptureError

@@ -89,16 +89,16 @@ class Parent:
 class Infilling:
     """A partly known picture.
 
-    In a fork the known cells are the beginning of a picture, in the model's own order. The model
-    that draws whole pictures draws the rest, with the noise of a whole picture.
+    In a fork the known cells come first in the order in which the model draws whole pictures. That
+    model draws the rest, with the noise that these positions have in a whole picture.
 
     Attributes:
         known: the code of each cell in raster order; MASKED for a cell that is to be filled in.
         order: "raster", row by row; "spread", where successive cells lie far apart; or "fork".
         parent: the race and lane from which a fork's known cells come, if that is known.
 
-    Raises SettingError for another order, for a known cell without a code, where no cell is masked,
-    or for a parent that is not a fork's or whose `cell` is not where the fork begins.
+    Raises SettingError for another order, for a known cell without a code, or if no cell is masked.
+    Also raises it for a parent if this is no fork, or if the fork begins at another cell.
     """
 
     known: tuple[int, ...]
@@ -132,12 +132,16 @@ class Infilling:
 
     @property
     def forks(self) -> bool:
-        """True if the known cells are a picture's beginning, and the model draws the rest."""
+        """True for a fork, which keeps the beginning of a picture."""
         return self.order == FORK
 
     @property
     def below(self) -> bool:
-        """True for a fork, and in raster order if no known cell comes after a masked one."""
+        """True if the masked cells follow the known ones, and are drawn in that order.
+
+        A fork is always so. Another infilling is so if its order is "raster" and no known cell
+        comes after a masked one.
+        """
         behind = len(self.known) - self.known.index(MASKED)
         return self.forks or (self.order == "raster" and self.masked == behind)
 
@@ -192,11 +196,11 @@ def spread_order(grid: tuple[int, int]) -> tuple[int, ...]:
 
 
 def _van_der_corput(count: int, base: int, cells: int) -> np.ndarray:
-    """Return which of `cells` equal parts of [0, 1) the first `count` van der Corput points are in.
+    """Return, for each of the first `count` van der Corput points, the index of its part of [0, 1).
 
-    The point of a number n has the digits of n in `base`, mirrored at the radix point. The
-    computation uses integers, because rounding could move a point on a border, such as k / 9 in
-    base 3, to either side.
+    There are `cells` equal parts. The point of a number n has the digits of n in `base`, mirrored
+    at the radix point. The computation uses integers, because rounding could move a point on a
+    border, such as k / 9 in base 3, to either side.
     """
     rest, mirrored, scale = np.arange(1, count + 1), np.zeros(count, np.int64), 1
     while rest.any():

@@ -315,7 +315,8 @@ def _probs(logits, p, codes, temperature, top_k, BLOCK: tl.constexpr):
 def _sample(p, u, tokens, codes, BLOCKS: tl.constexpr, SIZE: tl.constexpr):
     """Choose a block of tokens, then a token in it.
 
-    Tokens of probability 0 are skipped, wherever rounding puts the target.
+    The token is the first at which the cumulative sum exceeds u times the total. A token of
+    probability 0 is never chosen, even where rounding would choose it.
     """
     row = tl.program_id(0).to(tl.int64)
     block, i = tl.arange(0, BLOCKS), tl.arange(0, SIZE)

@@ -53,7 +53,7 @@ def single_tokens() -> list[str]:
 
 
 def shorten(name: str, rng: np.random.Generator, names: tuple[str, ...], colour: str = "") -> str:
-    """Return a thing's or a ground's name after `colour`, shortened one time in eight.
+    """Return `colour` and the name of a thing or a ground; one name in eight is shortened.
 
     A shortened name is its last word. The name always stays whole if its last word is itself one of
     `names`.

@@ -152,10 +152,10 @@ def scores(
 ) -> dict[str, dict[str, float]]:
     """Return the share of `images` that pass each test, with the share's 95% interval.
 
-    The tests are: the right thing in each square, told apart from 99 other things or from all
-    others; nothing elsewhere; and "right" as in this module's docstring. Scenes that name colours
-    are also tested for the colours. Scenes in which some ground is visible are tested for the
-    ground. With `equal`, a picture may be "right" with its things in any order.
+    The tests are: the right thing in each square, chosen among 100 things; the same, chosen among
+    all things; nothing elsewhere; and "right" as in this module's docstring. Scenes that name
+    colours are also tested for the colours. Scenes in which some ground is visible are tested for
+    the ground. With `equal`, a picture may be "right" with its things in any order.
     """
     rng = np.random.default_rng(0)
     outcomes: dict[str, list[bool]] = {}
@@ -202,7 +202,10 @@ def controls(
 def reconstruction(
     vq: EmbeddedVQ, scenes: list[tuple[Scene, np.ndarray]]
 ) -> dict[str, dict[str, float]]:
-    """Return the mean PSNR in dB over the squares of all things, and over the squares of people."""
+    """Return the mean PSNR in dB of the squares that things stand in: of all, and of people alone.
+
+    A mean of fewer than two squares is left out.
+    """
     values = psnr(vq, scenes)
     groups = {
         "things_db": [value for _, value in values],

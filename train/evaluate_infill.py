@@ -72,7 +72,7 @@ def filled_scores(
 ) -> dict[str, dict[str, float]]:
     """Return the share of filled squares that show the right thing.
 
-    The thing is told apart from 99 others, and from all others.
+    There are two tests: the right thing is the nearest of 100 things, or the nearest of all.
     """
     rng, pairs = np.random.default_rng(0), list(zip(labels, squares, strict=True))
     return {

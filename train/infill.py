@@ -102,8 +102,9 @@ def paint(rng: np.random.Generator, share: float) -> np.ndarray:
 def shares(rng: np.random.Generator, step: int, count: int) -> np.ndarray:
     """Return the share of cells to mask in each of a batch's `count` scenes, at step `step`.
 
-    The range of shares is divided into `count` parts with one share drawn from each, which
-    lowers the variance between batches (App. E.2).
+    The range of shares is divided into `count` parts, and one share is drawn from each. This
+    lowers the variance between batches (App. E.2). After the warm-up, one scene in eight is
+    masked entirely.
     """
     warm = min(1.0, step / WARMUP)
     highest = FIRST_HIGHEST + (1 - FIRST_HIGHEST) * warm

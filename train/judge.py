@@ -100,8 +100,8 @@ def squares(picture: np.ndarray, what: Scene) -> list[np.ndarray]:
 def distances(picture: np.ndarray, what: Scene) -> np.ndarray:
     """Return the distances [squares, things] of a picture's squares to all things.
 
-    `what` gives the thing in a square its colour. The square is compared with all things in this
-    colour, or in their own colours if they cannot have it.
+    In `what`, each square has a thing, and the thing may have a colour. The square is compared with
+    all things in this colour. Things that cannot have it keep their own.
     """
     pairs = zip(squares(picture, what), what.colours, strict=True)
     return np.stack([fits(colour, what.size).distances(square) for square, colour in pairs])
@@ -192,7 +192,8 @@ class GroundJudge:
     Attributes:
         means: the features' means in each row of cells [grounds, 39, 9].
         precisions: inverses of the features' covariances plus NOISE**2 [grounds, 9, 9].
-        limits: the largest mean of `far` over a block that counts as ground alone [grounds].
+        limits: each ground's limit of the mean of `far` over a block [grounds]. Above the limit,
+            the block shows something other than the ground.
     """
 
     means: np.ndarray

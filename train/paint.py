@@ -84,7 +84,10 @@ class Parts:
 
 @functools.cache
 def parts(name: str, size: str = "") -> Parts:
-    """Return a thing's `Parts`; MAIN names its main colours, or else they are the largest part."""
+    """Return a thing's `Parts`.
+
+    If MAIN does not name the thing's main colours, they are those of the glyph's largest part.
+    """
     glyph, kind = glyphs(8 * SIZES[size])[name], MAIN.get(name, "")
     alpha = glyph[..., 3]
     lab = oklab(255 * (glyph[..., :3] / np.maximum(alpha, 1e-3)[..., None]).clip(0, 1))
@@ -117,10 +120,10 @@ def parts(name: str, size: str = "") -> Parts:
 
 @functools.cache
 def painted(name: str, colour: str = "", size: str = "") -> np.ndarray:
-    """Return a thing in a colour of COLOURS, "" for its own, as premultiplied float32 RGBA.
+    """Return a thing in a colour as premultiplied float32 RGBA [8 s, 8 s, 4], s = SIZES[size].
 
-    The array is [8 s, 8 s, 4] for a thing of s x s tokens, where s = SIZES[size]. The main colours
-    keep their differences of lightness and their ratios of chroma.
+    The thing covers s x s tokens. `colour` is one of COLOURS, or "" for the thing's own. The main
+    colours keep their differences of lightness and their ratios of chroma.
     """
     glyph = glyphs(8 * SIZES[size])[name]
     if not colour:

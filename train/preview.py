@@ -128,8 +128,9 @@ def seconds(draw: Draw, grids: np.ndarray) -> float:
 def print_figures(weights: Path) -> None:
     """Print the weights' speed on one thread, and their PSNR on pictures not seen in training.
 
-    For comparison, the PSNR of four other decoders is printed: two fitted on random grids, as for
-    public models, the table of patches from which such a fit starts, and one colour per code.
+    The PSNR of four other decoders is printed for comparison. Two are fitted on random grids, as
+    for public models. The third is the table of patches from which such a fit starts. The fourth
+    draws one colour per code.
     """
     torch.set_num_threads(1)
     model = EmbeddedModel(weights)

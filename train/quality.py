@@ -75,7 +75,7 @@ CANDIDATES = 100
 
 
 def captions(world: dict[str, list[str]]) -> Iterator[Scene]:
-    """Yield the held-out scenes of stream TEST in order, if the model knows all their things.
+    """Yield, in order, the held-out scenes of stream TEST that have only things of the model.
 
     The scenes have all layouts. Things have their own colours and their usual size.
     """
@@ -86,7 +86,10 @@ def captions(world: dict[str, list[str]]) -> Iterator[Scene]:
 
 
 def judge_of(world: dict[str, list[str]]) -> Judge | None:
-    """Return how pictures are judged; None unless train/ draws exactly the model's things."""
+    """Return how pictures are judged, or None if they cannot be.
+
+    They can be judged only if the model's things are exactly those that train/ draws.
+    """
     names = vocabulary()[0]
     return Judge(CANDIDATES, len(names), SIDE) if tuple(world["glyphs"]) == names else None
 
@@ -135,7 +138,8 @@ def log_p(
 def measure(model: ImageModel, lane: str, what: Scene, index: int, judge: Judge | None) -> Picture:
     """Measure picture `index` of a lane.
 
-    Picture `index` of every lane is judged with the same candidates.
+    The judge compares each thing with candidates: the right thing and others, drawn at random.
+    Picture `index` of every lane has the same candidates.
     """
     prompt = describe(what)  # the reader would take the layout's word for a count or a pair
     tokens, passes, shift = draw(model, lane, prompt, index)
@@ -174,9 +178,10 @@ def picture(weights: Path, lane: str, index: int) -> Picture:
 
 
 def in_order(workers: Executor, ahead: int) -> Callable[..., Iterator[Picture]]:
-    """Return a `map` over worker processes, with at most `ahead` calls waiting.
+    """Return a `map` over worker processes that is at most `ahead` calls ahead of its reader.
 
-    No worker idles between captions, and a stopped measurement waits for few pictures.
+    So no worker is idle between captions, and a measurement that is told to stop has few calls left
+    to finish.
     """
 
     def spread(
@@ -196,7 +201,7 @@ def in_order(workers: Executor, ahead: int) -> Callable[..., Iterator[Picture]]:
 def resume(file: Path, empty: Quality) -> Quality:
     """Return the measurement in `file`, or `empty` if there is no file.
 
-    Raises ValueError if the file has another measurement.
+    Raises ValueError if the file was measured with other lanes, code, weights or settings.
     """
     measurement = Quality.load(file) if file.exists() else empty
     if not measurement.continues(empty):
@@ -215,12 +220,12 @@ def run(
     report: Callable[[str], None],
     spread: Callable[..., Iterator[Picture]] = map,
 ) -> None:
-    """Draw until each point has `pictures` pictures; save after each caption.
+    """Draw until each lane has `pictures` pictures; save after each caption.
 
     Args:
         quality: the measurement so far.
         file: where the measurement is saved.
-        pictures: how many pictures each point should have.
+        pictures: how many pictures each lane should have.
         picture: `picture(lane, index)` draws and measures one picture.
         report: prints the progress and the time that is left.
         spread: a `map` over processes.

@@ -48,7 +48,8 @@ def resized(table: Tensor, side: int) -> Tensor:
 def resized_slots(slots: Tensor, caption_slots: int, side: int) -> Tensor:
     """Return a target's slot table for a canvas of side x side.
 
-    The begin-of-image slot predicts image token 0; the very last slot predicts nothing.
+    Only the slots that predict image tokens are interpolated, from the begin-of-image slot on. The
+    very last slot predicts nothing and keeps its row.
     """
     image = resized(slots[caption_slots:-1], side)
     return torch.cat([slots[:caption_slots], image, slots[-1:]])

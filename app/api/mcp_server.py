@@ -34,11 +34,11 @@ log = logging.getLogger(__name__)
 
 
 class McpServer:
-    """An ASGI app that answers each request by itself, without sessions.
+    """An ASGI app that serves tools to MCP clients.
 
-    `calls` has the tools by name. A tool is a generator, and its last result is the answer. The
-    generator is closed when the client hangs up. At most `threads` tools run at a time. The app
-    can be served only once.
+    The app has no sessions: it answers each request by itself. `calls` has the tools by name. A
+    tool is a generator, and its last result is the answer. The generator is closed when the client
+    hangs up. At most `threads` tools run at a time. The app can be served only once.
     """
 
     def __init__(self, calls: Mapping[str, Call], threads: int) -> None:

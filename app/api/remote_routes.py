@@ -1,8 +1,8 @@
 """The routes by which phones turn a stage's chapters and propose prompts.
 
-By some routes a stage gets a code, receives its phones' turns and its hall's prompts, and confirms
-the turns. By others phones get their pages, and send presses and prompts. `/qr` draws a link as a
-QR code, which a phone's camera reads.
+A stage is the page as the audience of a talk sees it. By some routes a stage gets a code, receives
+its phones' turns and its hall's prompts, and confirms the turns. By other routes phones get their
+pages, and send presses and prompts. `/qr` draws a link as a QR code, which a phone's camera reads.
 """
 
 from __future__ import annotations

@@ -217,7 +217,7 @@ class Remotes:
             stage.news.set()
 
     def propose(self, proposal: Proposal, address: str) -> tuple[int, str]:
-        """Pass a phone's prompt to the stage whose hall has the prompt's code.
+        """Pass a phone's prompt to the stage whose open hall has the proposal's code.
 
         Returns:
             An HTTP status and, unless it is 200, the reason.

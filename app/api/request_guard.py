@@ -1,4 +1,4 @@
-"""ASGI middleware in front of everything that the page's server answers."""
+"""ASGI middleware that limits the bodies of all requests and adds headers to all answers."""
 
 from __future__ import annotations
 

@@ -12,10 +12,10 @@ HEAD_SECONDS = 30.0
 
 
 def with_deadline(protocol: Any) -> Any:
-    """Return a subclass of `protocol`, one of uvicorn's for HTTP, with a deadline for heads.
+    """Return a subclass of uvicorn's HTTP class `protocol`, with a deadline for request heads.
 
-    A connection is closed if a request's head is incomplete after HEAD_SECONDS. They count from
-    the beginning of the head; for the first head, from the beginning of the connection.
+    A connection is closed if a request's head is incomplete after HEAD_SECONDS. This time begins
+    with the head; for the first head, it begins with the connection.
     """
 
     class TimedProtocol(protocol):

@@ -1,7 +1,8 @@
 """ModelPool: the models on the page, whether each can race here, and the weights in memory.
 
-The page's own model always stays in main memory. Only one public model at a time is loaded and
-warm. When a race needs another public model, the loaded model is freed first.
+The page's own model is the embedded one, which always stays in main memory. The others are public
+models, whose weights are on the hub. Only one public model at a time is loaded and warm. When a
+race needs another public model, the loaded model is freed first.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ log = logging.getLogger(__name__)
 
 
 class Device(Enum):
-    """The kinds of device, each of which has its own queue."""
+    """The kinds of device. A race waits only for other races on the same kind."""
 
     CPU = "cpu"
     GPU = "gpu"
@@ -204,7 +205,7 @@ class ModelPool:
         return SLOW_LANES if self.is_slow(name) else DEFAULT
 
     def device(self, name: str) -> Device:
-        """Return the device whose queue a race of this model joins."""
+        """Return the kind of device on which a race of this model runs."""
         if name == self.own.name or resolve_device(SETTINGS.device).type == "cpu":
             return Device.CPU
         return Device.ZEROGPU if zero_gpu() else Device.GPU

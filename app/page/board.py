@@ -27,7 +27,7 @@ def script_file() -> PageFile:
 
 
 def race_files(races: Races) -> dict[str, PageFile]:
-    """Return, by name, a file of each recorded race that every page needs.
+    """Return the files, by name, of the recorded races that every page needs.
 
     These are the race with which the page opens, and the races of the tour.
     """

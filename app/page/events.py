@@ -34,7 +34,7 @@ class Events:
         self._uses = itertools.count(1)
 
     def read(self, *values: Any) -> str:
-        """Return how the model reads the prompt, as HTML."""
+        """Return a note on how the model reads the prompt, as HTML; "" if there is none."""
         form = self._form.named(values)
         card = self._races.pool.find(form["model"])
         notice = notice_of(typed_hint(form["prompt"], card), "status")
@@ -61,7 +61,10 @@ class Events:
         return self._all(self._settings(event, client))
 
     def fork(self, event: gr.EventData, client: gr.Request) -> list[Any]:
-        """Return updates that give the form the settings of a fork of the race on the board."""
+        """Return updates that give the form the settings of a fork.
+
+        A fork is a race that keeps the start of a picture on the board and draws the rest.
+        """
         race = self._races.kept(getattr(event, "race", ""), session_of(client))
         values = (getattr(event, name, None) for name in ("lane", "cell", "token"))
         try:
@@ -79,7 +82,7 @@ class Events:
         return self._form.updates(values)
 
     def fill(self, event: gr.EventData, client: gr.Request) -> list[Any]:
-        """Return updates that give the form a race's settings, to fill in a picture of that race.
+        """Return updates that copy a race's settings into the form, when its picture is filled in.
 
         The browser itself sets the seed, the lanes and the picture to fill in.
         """

@@ -289,7 +289,10 @@ def _settings(
 
 
 def _sources() -> tuple[gr.UploadButton, gr.UploadButton, gr.Button, gr.Textbox]:
-    """Lay out the buttons that open a trace, upload a picture, and copy a link to the settings."""
+    """Lay out the buttons that open a trace, upload a picture, and copy a link to the settings.
+
+    Returns the three buttons, and the field that shows the link.
+    """
     with gr.Row(elem_id="bring"):
         small: dict[str, Any] = {"size": "sm", "scale": 0}
         file = gr.UploadButton("Open a trace", min_width=130, elem_id="open", **small)

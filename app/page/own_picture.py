@@ -25,10 +25,10 @@ WHOLE = ("RGB", "L")  # kinds of pixels that need no conversion to be made small
 
 
 def own_picture(pool: ModelPool, path: Any, model: Any) -> dict[str, Any]:
-    """Return a visitor's picture as the form's picture to fill in, with nothing masked yet.
+    """Encode a visitor's picture, and return it as a value of the form's component `fill_in`.
 
-    The value also has the picture for the browser to show. Encoding takes seconds on a public
-    model. Raises gr.Error.
+    No token is masked yet. The value also has the picture for the browser to show. Encoding takes
+    seconds on a public model. Raises gr.Error.
     """
     try:
         return read_upload(_read, pool, path, model)

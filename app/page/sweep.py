@@ -130,7 +130,10 @@ def race_sweep(
 
 
 def updates(figures: list[Figure]) -> list[Any]:
-    """Return updates of the figures' columns, texts and plots."""
+    """Return updates that show `figures` in the section's columns, texts and plots.
+
+    Without figures the columns are hidden.
+    """
     if not figures:
         return [gr.update(visible=False)] * FIGURES + [gr.skip()] * 2 * FIGURES
     texts, plots = map(figure_text, figures), (figure.plot for figure in figures)

@@ -1,4 +1,4 @@
-"""The request for a fork: a race that draws a lane's picture on from one of its tokens."""
+"""The request for a fork: a race that keeps the start of a lane's picture and draws the rest."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from engine.trace import MAX_SEED
 
 
 def fork_of(race: StoredRace, lane: Any, cell: Any, token: Any) -> RaceRequest:
-    """Return the request for a fork, which draws a lane's picture on from `cell`.
+    """Return the request for a fork, which keeps all tokens of a lane's picture before `cell`.
 
-    The fork has `token` in that cell. If `token` is None, it draws the cell again, from a new seed.
-    All other settings are those of `race`. Lanes that cannot draw a picture on are left out; if no
-    lane remains, vanilla AR races. Raises SettingError.
+    The fork has `token` in that cell, and draws the cells after it. If `token` is None, it draws
+    the cell too, from a new seed. All other settings are those of `race`. Lanes whose decoders
+    cannot race on a fork are left out; if no lane remains, vanilla AR races. Raises SettingError.
     """
     trace = race.recording.trace
     infilling = fork(trace, race.id, lane, cell, token)

@@ -49,7 +49,7 @@ class LiveRace:
     """A race with its watchers.
 
     `link` is the query with the race's settings. `board` is the board as it is now, without the
-    patches of pictures. The races of a series share `stopped`.
+    patches of pictures. A series is one race from several seeds; its races share `stopped`.
     """
 
     def __init__(
@@ -218,7 +218,7 @@ class LiveRace:
                 self._turn.notify_all()
 
     def _take(self, watcher: _Watcher) -> list[bytes]:
-        """Return the watcher's next chunks; note that it has received all chunks before these."""
+        """Return the watcher's next chunks, and mark all chunks before these as received."""
         watcher.ack = watcher.offset
         self._turn.notify_all()
         new = self._events.chunks[watcher.offset :]

@@ -1,7 +1,7 @@
-"""The stream of server-sent events by which a page watches a race.
+"""The routes by which pages watch a race, bet and vote on it, and say that a visitor leaves.
 
-A hall of phones costs the race hardly more than one phone: no watcher takes a thread, or a place in
-gradio's queue.
+A page watches a race by server-sent events. Many phones cost the race hardly more than one: no
+watcher takes a thread, or a place in gradio's queue.
 """
 
 from __future__ import annotations

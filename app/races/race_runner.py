@@ -138,7 +138,7 @@ class RaceRunner:
             ) from error
 
     def _run_here(self, models: list[ImageModel], live: LiveRace) -> None:
-        """Run a race with the only one of `models`, which is taken out of the list."""
+        """Take the only model out of the list `models`, and run a race on it."""
         model = models.pop()
         race, failures = Race(model, live.request), set[Failure | None]()
         note = hint(live.request.prompt, self._pool.card(live.request.model).prompts)

@@ -74,7 +74,10 @@ class Races:
         return tuple(Lane(name) for name in self.pool.lanes(model))
 
     def default_on(self, model: str | None) -> RaceRequest:
-        """Return the default request, with the lanes that race on `model` if that model exists."""
+        """Return the default request with the lanes that race on `model` by default.
+
+        If `model` is None or unknown, the request keeps its own lanes.
+        """
         if model is None or self.pool.find(model) is None:
             return self.default
         return replace(self.default, lanes=self._lanes(model))
@@ -117,8 +120,8 @@ class Races:
         """Start a race that can be run here.
 
         A session has one race at a time, the newest. Programs have the empty session, which has
-        any number of races and keeps none of them. `stopped` is the event that ends a series.
-        Raises gr.Error if the queue is full.
+        any number of races and keeps none of them. A series is one race from several seeds;
+        `stopped` is the event that ends it. Raises gr.Error if the queue is full.
         """
         waiting = self.pool.waiting(request)
         link = write_link(request, waiting.card.sampling)
@@ -225,10 +228,10 @@ class Races:
         return race
 
     def stop(self, race_id: Any, key: Any, session: str) -> None:
-        """Stop a race, and the races of its series that follow, for the page that began the race.
+        """Stop a race and the rest of its series; only the page that began the race may do this.
 
         That page has the race's key, also after a reload. If the race is over already, the rest
-        of its series is stopped. Raises gr.Error if another page asks to stop a race in
+        of its series is still stopped. Raises gr.Error if another page asks to stop a race in
         progress.
         """
         race = self.find(race_id, session, key)

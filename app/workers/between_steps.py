@@ -34,7 +34,10 @@ class Work:
         return self._turns.clock() - self._began
 
     def pause(self) -> None:
-        """Let lanes step if this part has lasted PART seconds; return when the next may begin."""
+        """End this part if it has lasted PART seconds, and wait until the next part may begin.
+
+        Lanes may step between the two parts. A part that has lasted less goes on at once.
+        """
         if self._part >= PART:
             self.end()
             self._began = self._turns.begin()

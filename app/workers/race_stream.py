@@ -38,12 +38,12 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """Nothing new to show. This event comes often, as a race can be ended only between events."""
+    """An event with nothing to show. It comes often: a race can be ended only between events."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A finished race as a file's text: the last event from another process that ran the race."""
+    """The last event from another process that ran a race: the race as a file's text."""
 
     text: str
 
@@ -160,9 +160,9 @@ class RaceStream:
                 yield frame
 
     def trace(self) -> Trace:
-        """Return the trace of a race that may have been closed before its end.
+        """Return the race's trace, also if the race was closed before its end.
 
-        Lanes that were racing are stopped.
+        Lanes that were still racing then are recorded as stopped.
         """
         last = {frame.lane: frame.state for frame in self.frames}
         racing = [lane for lane, state in last.items() if state is LaneState.RACING]

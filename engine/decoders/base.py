@@ -24,7 +24,7 @@ def never() -> bool:
 
 
 class Badge(Enum):
-    """A decoder's promise about its picture, compared with vanilla AR's picture."""
+    """A decoder's promise about how its pictures compare with vanilla AR's."""
 
     IDENTICAL = "identical image"
     ROUNDED = "identical but for rounding"  # in place of IDENTICAL in half precision
@@ -97,7 +97,7 @@ class Decoder(ABC):
     def check_fills(cls, fills: Fills, title: str) -> None:
         """Check that the decoder can fill in pictures with a model.
 
-        `fills` says what the model can fill in; `title` is its name in the message. Raises
+        `fills` says what the model can fill in; `title` is the model's name in the message. Raises
         SettingError if the decoder needs tokens in any order and the model only continues pictures.
         """
         if cls.infills and fills is Fills.BELOW:
@@ -117,8 +117,9 @@ class Decoder(ABC):
     ) -> Generator[Step, None, None]:
         """Decode one image step by step; closing the iterator releases the lane's slot.
 
-        Some decoders audit the picture before they yield the last step. `stopped()` is called
-        between the audit's passes; if the call returns True, the audit ends.
+        Some decoders audit the finished picture before they yield the last step: more passes then
+        measure the price of each token (`WindowDecoder.audit`). `stopped()` is called between these
+        passes; if the call returns True, the audit ends.
         """
 
     @torch.inference_mode()

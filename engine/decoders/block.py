@@ -44,10 +44,11 @@ def verify_block(state: DecodeState, window: Window, p: Tensor) -> Verification:
 def chain_tests(
     p: Tensor, q: Tensor, drafts: Tensor, room: Tensor, start: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Return a_t and h_t for t = 0 .. R - 1 accepted drafts of a chain, each [R] in float64.
+    """Return a_t and h_t of `verify_block` for t = 0 .. R - 1 drafts, each [R] in float64.
 
-    h_t is the probability that the t-th draft passes, if no later draft does. `drafts` [R] are
-    tested under p and q [R, V]. `room` (0-dim) is the number of drafts, and `start` [1] is a_0.
+    h_t is the probability that the t-th draft passes, if no later draft does. The `drafts` [R] of a
+    chain are tested under p and q [R, V]. `room` (0-dim) is the number of drafts, and `start` [1]
+    is a_0.
     """
     ratio = gather(p, drafts).double() / gather(q, drafts).double()
     # log a without a's bound of 1: a sum over the drafts so far.

@@ -43,7 +43,7 @@ def draw_candidates(drafts: Tensor, q: Tensor, u: Tensor) -> tuple[Tensor, Tenso
 
 
 class CandidateWalk:
-    """Verification down the tree without a copy from the device.
+    """Verification of a tree, from the root down, without a copy from the device to the host.
 
     Every level is computed, even if an earlier level ended the walk. Numbers have the shape [1],
     because indexing by a 0-dim tensor would copy that tensor to the host.
@@ -73,7 +73,7 @@ class CandidateWalk:
         """Go down one level.
 
         Args:
-            children: rows of each row's children [rows, K].
+            children: for each row, the rows of its children, or -1 [rows, K].
             candidates: the level's candidates [K].
             candidate_q: the distribution that each candidate was drawn from [K, V].
             u: uniform number of each candidate's test [K].

@@ -85,7 +85,7 @@ class DecodeState:
 
     @property
     def draft_limit(self) -> int:
-        """The largest number of drafts in a window: one for each position left but the last.
+        """The largest number of drafts in a window: one for each remaining position but the last.
 
         With static shapes the limit is constant, and drafts after the image's end are never
         accepted.

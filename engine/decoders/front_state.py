@@ -35,10 +35,10 @@ class Pace(NamedTuple):
 class _Laid(NamedTuple):
     """The layout of a pass.
 
-    The table of `fronts` is held as NumPy arrays (`numbers`), as one tensor (`flat`), and as views
-    of that tensor (`table`). `roots` has the window row of each front's root, and `targets` the
-    position that each window row asks for. `there` has the window rows that are not padding and not
-    in a closing front.
+    A front is the window of one grid row in the pass (`engine.fronts`). The table of `fronts` is
+    held as NumPy arrays (`numbers`), as one tensor (`flat`), and as views of that tensor (`table`).
+    `roots` has the window row of each front's root, and `targets` the position that each window row
+    asks for. `there` has the window rows that are not padding and not in a closing front.
     """
 
     fronts: tuple[Front, ...]

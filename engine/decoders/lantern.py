@@ -236,8 +236,9 @@ class Lantern(JacobiWindowDecoder):
         For a tree, whose nodes try several drafts, see `TreeWalk.shift`. The probability that x
         is drafted and rejected is m(x) = q(x) - p(x) - (the mass of A), or 0 if that is negative.
         The replacement is drawn from max(p - q, 0) on the tokens outside A. So token v is committed
-        with probability q(v) - m(v) + max(p(v) - q(v), 0) W(v). W(v) has a term for each x whose
-        A does not contain v: m(x) divided by the total of max(p - q, 0) outside A.
+        with probability q(v) - m(v) + max(p(v) - q(v), 0) W(v). W(v) is a sum over each
+        x whose A does not contain v. Its terms are m(x) divided by the total of max(p - q, 0)
+        outside that A.
         """
         wide, draft = exact(p), exact(q)
         excess, total = (wide - draft).clamp_min(0), p.sum(-1, dtype=torch.float64)

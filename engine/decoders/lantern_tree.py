@@ -3,8 +3,9 @@
 Sources: Li et al., EMNLP 2024, arXiv 2406.16858; Jang et al., ICLR 2025, App. B, Alg. 1, which
 verifies a chain.
 
-The tree's shape is known on the host, which walks the tree. The host waits for the device once to
-draft the tree and once a level to verify it, so only children of the path's nodes are tried.
+The tree's shape is known on the host, and the host walks the tree. It waits for the device once to
+draft the tree, and once a level to verify it. The host then knows which child was accepted, so only
+children of the path's nodes are tried.
 
 Shapes: N nodes of a tree, at most K children of a node, V codes.
 """

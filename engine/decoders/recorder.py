@@ -266,7 +266,7 @@ def _rejections(numbers: Found[np.ndarray], uniform: np.ndarray) -> np.ndarray:
 
 
 def find_sources(draft: np.ndarray, top: np.ndarray, latest: np.ndarray) -> np.ndarray:
-    """Return the Source of each q.
+    """Return the Source of the q of each `draft` [N]; a missing draft is NONE.
 
     `top` [N, 2 TOP] has the likeliest tokens of each q and their shares, and `latest` those of the
     latest p at the same position. If `top` and `latest` are equal, q counts as that p (BEFORE),

@@ -85,9 +85,9 @@ class RowsAtOnce(Priced[FrontState]):
         """Return how the rows of the plan advance."""
 
     def lag(self, tokens: int) -> int:
-        """Return a lag in tokens, forced ones included, for a lag of `tokens` cells.
+        """Return a lag (`Pace`) with forced tokens counted; `tokens` is the lag without them.
 
-        The two are the same, unless the lag is a whole row, which includes its forced tokens.
+        A lag of a whole row includes the row's forced tokens. A smaller lag includes none.
         """
         return tokens if tokens < self.model.grid[1] else self.plan.stride
 
@@ -111,7 +111,7 @@ class ParallelRows(RowsAtOnce):
     token become drafts of the next pass, drawn from the new p. The tokens that such a row commits
     are not samples of their p.
 
-    A row's first token comes from a stand-in, as in ZipAR. The released code deviates in other ways
+    A row's first token follows a stand-in, as in ZipAR. The released code deviates in other ways
     that are not copied here. The code limits drafts to columns that are committed above. The code's
     mask is wrong from the third row on. In the pass after a row's end, an index is off by one.
     """

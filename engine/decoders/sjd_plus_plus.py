@@ -68,9 +68,9 @@ def keep_above(
 def kept_above(p: Tensor, q: Tensor, tau: float) -> Tensor:
     """Return the distributions [R, V] of drafts x ~ q after `keep_above`.
 
-    The draft is y afterwards if it was y and was kept, or if it was not kept and p gave y: q(y)
-    [p(y) > tau q(y)] + c p(y). Here c, the sum of q where p <= tau q, is the probability that the
-    draft is not kept.
+    The draft is y afterwards with probability q(y) [p(y) > tau q(y)] + c p(y). In the first term
+    the draft was y and is kept. In the second it is not kept, and its redraw from p is y. c, the
+    sum of q where p <= tau q, is the probability that the draft is not kept.
     """
     kept = torch.where(p > tau * q, q, 0)
     return kept + (q.sum(-1, keepdim=True) - kept.sum(-1, keepdim=True)) * p

@@ -24,7 +24,7 @@ def count_leading(accepted: Tensor, room: Tensor) -> Tensor:
 
 
 def chain_status(first: Tensor, rows: int, drafts: Tensor) -> Tensor:
-    """Return the Status [rows] of a chain.
+    """Return the Status of each row of a chain [rows].
 
     `drafts` (0-dim) is the number of drafts in the chain. `first` is the index of the first
     rejected draft, or `drafts` if no draft was rejected.

@@ -51,7 +51,7 @@ def verify_traversal(
     """Accept the path to the first node that passes.
 
     A node is tested after all nodes below it, and its candidates are tested in turn. Each node has
-    a number a, the model's distribution p, and the distribution q from which its candidates were
+    a number `a`, the model's distribution p, and the distribution q from which its candidates were
     drawn. The root begins with a = 1, and candidate x of a node begins with a_x = min(1, a p(x) /
     q(x)). If x and all nodes below x fail, x's parent changes. Let S = sum_v max(a p(v) -
     q(v), 0); then, at the parent,
@@ -59,15 +59,16 @@ def verify_traversal(
     * p becomes max(a p - q, 0) / S, and q loses x and is normalised again;
     * a becomes S / (S + 1 - a), and the next candidate is tested with these.
 
-    A node whose candidates failed passes with probability a. The last token is a sample of the p of
-    the node that passed. On a chain this is block verification.
+    A node passes with probability a once its candidates have failed, or if it has none. The last
+    token is a sample of the p of the node that passed. On a chain this is block verification.
 
     The rule is exact if the candidates of every node are drawn anew, from the q of its depth, in
     each pass. It is not exact with the same candidates under each parent, nor with drafts that are
     kept from pass to pass. Public implementations have S, or S / (1 - q(x)), as the new a, which is
     not exact either.
 
-    The acceptance probability recorded for a draft is its a once all nodes below it failed.
+    The acceptance probability that is recorded for a draft is the `a` that its node has after all
+    nodes below it have failed.
 
     Args:
         window: a window with candidates for each parent (`traversal_window`).

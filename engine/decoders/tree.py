@@ -105,7 +105,7 @@ def children_on(layout: Tree, device: torch.device) -> Tensor:
 
 
 class Climb(NamedTuple):
-    """A tree as traversal verification goes through it, in rows of the window.
+    """The tables with which traversal verification walks a tree; a node is a row of the window.
 
     Attributes:
         levels: the nodes at each depth down to the last level with several candidates [K^depth];

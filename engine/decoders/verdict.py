@@ -89,7 +89,7 @@ class Pass(_Part):
 
 
 class Way(_Part):
-    """All ways in which a decode can reach a sequence and commit a certain token with `status`.
+    """All ways to a sequence in which a given token of it is committed with `status`.
 
     `chance` is the probability of all these ways, and `passes` are the passes of the likeliest way.
     """
@@ -171,17 +171,16 @@ class SampledModel(_Part):
 class Samples(_Part):
     """The pictures sampled from models that are too large to enumerate.
 
-    Each of `models` is one test. The ranks of its tokens are counted in several statistics (see
-    `tools.judge.sampling`).
+    Each of `models` is one test. Several statistics count how many ranks of its tokens lie in each
+    eighth of (0, 1) (see `tools.judge.sampling`).
 
     Attributes:
         log10_e: decimal logarithm of e: the largest e-value of a test, divided by the number of
             tests planned. For vanilla AR's own pictures an e this large has at most the probability
             1 / e (Ville's inequality).
         statistics: number of statistics of the first model with the default settings.
-        deviation: how far the probability of an eighth of the ranks must be above 1 / 8, for the
-            statistic of a single token to show it with probability 0.99; 0 if the sampling ended
-            early.
+        deviation: the smallest excess of an eighth's probability over 1 / 8 that the statistic of a
+            single token shows with probability 0.99; 0 if the sampling ended early.
         pooled: the same for the statistic of all tokens together.
     """
 
@@ -234,7 +233,7 @@ class Verdict(_Part):
         runs: how many times the enumerations ran a pass's verification.
         difference: largest difference between a sequence's probabilities under the decoder and
             under vanilla AR.
-        left_out: models that took too long, in words.
+        left_out: the cases that took too long to enumerate, in words.
         tokens_a_pass: by decoder, the expected number of tokens a pass, all on one small model.
         unseen: why not every outcome could be enumerated, in words.
         stopped: whether somebody ended the judgement early.

@@ -56,7 +56,7 @@ class WindowDecoder(Decoder, Generic[AnyState]):
 
     @abstractmethod
     def propose(self, state: AnyState) -> Window:
-        """Return the next window: at most `state.draft_limit` drafts, and a row without a draft."""
+        """Return the next `Window`, which has at most `state.draft_limit` drafts."""
 
     @abstractmethod
     def verify(self, state: AnyState, window: Window, p: Tensor) -> Verification:
@@ -103,8 +103,8 @@ class WindowDecoder(Decoder, Generic[AnyState]):
     def audit(self, state: AnyState, stopped: Callable[[], bool]) -> Tensor | None:
         """Return the price of each position [length], or None if the decoder has no prices.
 
-        The method is called after the last step, when the lane's slot is free, and not charged to
-        the lane. `stopped` is as in `steps`.
+        `Priced` says what a price is. The method is called after the last step, when the lane's
+        slot is free, and not charged to the lane. `stopped` is as in `steps`.
         """
         return None
 

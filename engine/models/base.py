@@ -176,19 +176,18 @@ class ImageModel(ABC):
 
 
 def host_count(model: ImageModel, count: Tensor | int, most: int) -> int:
-    """Return a count that a step may use on the host.
+    """Return `count` as a number on the host, or its upper bound `most` if shapes are static.
 
-    With static shapes this is `most`, the upper bound. Otherwise it is `count` itself; if that is a
-    tensor [] on the device, the host waits for it.
+    If shapes are not static and `count` is a tensor [] on the device, the host waits for it.
     """
     return most if model.static else int(count)
 
 
 def host_rows(model: ImageModel, where: Tensor) -> Tensor | slice:
-    """Return an index for the rows that are true in `where` (bool [R]), for use in a step.
+    """Return an index of the rows to process in a step: all rows, or those true in `where`.
 
-    With static shapes the index selects all rows. Otherwise the host waits for `where` if `where`
-    is on the device.
+    With static shapes the index selects all rows. Otherwise it selects the rows that are true in
+    `where` (bool [R]), and the host waits for `where` if that is on the device.
     """
     return slice(None) if model.static else where.nonzero()[:, 0]
 
@@ -196,8 +195,9 @@ def host_rows(model: ImageModel, where: Tensor) -> Tensor | slice:
 def planned(model: ImageModel, infilling: Infilling | None) -> tuple[ImageModel, Plan]:
     """Return the model that draws a picture, and the picture's plan.
 
-    Without an `infilling` the picture is drawn whole. Raises SettingError where the model cannot
-    fill in pictures, or the infilling does not fit the model.
+    Without an `infilling` the picture is drawn whole. An infilling that is not a fork is drawn by
+    the model's `filler`, if it has one. Every other picture is drawn by `model` itself. Raises
+    SettingError where the model cannot fill in pictures, or the infilling does not fit the model.
     """
     if infilling is None:
         return model, model.plan

@@ -1,7 +1,7 @@
 """The KV cache: preallocated, with all layers in one tensor.
 
-Bodies call one method, `update(k, v, layer)`. Rolling back and keeping a chain copy nothing.
-Keeping a tree's path copies the rows that have to move.
+Bodies call one method, `update(k, v, layer)`. To roll back, or to keep a chain of rows, nothing is
+copied. To keep a tree's path, the rows that have to move are copied.
 """
 
 from __future__ import annotations

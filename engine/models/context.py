@@ -119,10 +119,10 @@ class BodyContext:
         return (first + depths).clamp_max(self.plan.length - 1)
 
     def standing(self, parents: Parents, targets: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Return the slots [L] in which rows stand, and the slots [L] for which the rows ask.
+        """Return the slot [L] of each row, and the slot [L] that each row asks for.
 
-        `targets` [L] has the position for which each row asks. The second result is None if each
-        row asks for the slot after its own.
+        `targets` [L] has the position that each row asks for. The second result is None if each row
+        asks for the slot after its own.
         """
         return self.asking[targets], None
 
@@ -198,7 +198,7 @@ class BodyContext:
 class AheadContext(BodyContext):
     """The context of a plan whose rows may ask for any position.
 
-    A row stands in the slot of its own token.
+    A row's slot is that of its own token, whatever the row asks for.
     """
 
     def standing(self, parents: Parents, targets: Tensor) -> tuple[Tensor, Tensor | None]:
@@ -207,7 +207,7 @@ class AheadContext(BodyContext):
 
 
 class FrontsContext(BodyContext):
-    """The context of a plan with several fronts.
+    """The context of a plan that draws several rows of the grid at once (`Plan.fronts`).
 
     A row sees the committed tokens in earlier slots. It sees a draft in an earlier slot only if it
     follows that draft. `cached` has the places of all inputs in the cache: the text's, the known

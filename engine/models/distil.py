@@ -1,7 +1,8 @@
 """Distils a preview decoder from a model's own VQ decoder.
 
-This file has the loss and the initial table. It also fits preview decoders for models that ship
-without one, in a bounded number of steps, and keeps these decoders in files.
+This file has the loss and the initial weights, which `train/preview.py` uses too. It also fits
+preview decoders for models that ship without one, in a bounded number of steps, and keeps these
+decoders in files.
 
 Public models come without pictures, so their preview decoders are fitted on random grids. How well
 this works has been measured on the embedded model alone, on the recorded races' pictures (`python
@@ -175,8 +176,8 @@ def random_grids(model: ImageModel, size: Fit, generator: torch.Generator) -> Te
     """Return random grids int [N, h, w] that are smooth in places, as pictures are.
 
     Each grid has 1 to 256 random points with a random code each. A cell gets the nearest point's
-    code. Then the codes of some cells are replaced by codes near them in the codebook, and the
-    codes of some cells by any codes.
+    code. Then some cells get another code, near their own in the codebook. Last, some cells get any
+    code.
     """
     rows, columns = (min(side, size.side) for side in model.grid)
     codes, cells = model.vocab_size, rows * columns

@@ -43,7 +43,8 @@ class Projection:
 class Layer:
     """One layer's weights; the module's own parameters are views of them.
 
-    `head_norm` is Chameleon's norm of queries and keys: scale and shift [H + Hk, d].
+    `head_norm` is Chameleon's norm of queries and keys: scale and shift [H + Hk, d], for H query
+    heads and Hk key heads of size d.
     """
 
     attention_norm: Tensor

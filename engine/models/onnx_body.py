@@ -191,7 +191,7 @@ def initializers(lean: LeanBody) -> dict[str, Tensor]:
 
 
 def digest(lean: LeanBody) -> str:
-    """Hash what a graph is made for; return 16 hexadecimal digits.
+    """Hash the shapes and constants that a graph is made for; return 16 hexadecimal digits.
 
     The hash covers the shapes of the weights and of the rotation's tables, the numbers and size
     of the heads, and the norm's epsilon.

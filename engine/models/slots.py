@@ -12,11 +12,12 @@ from engine.models.cache import WindowCache
 
 
 class Slot:
-    """Caches, tensors with a fixed address, and the graphs that were captured with both.
+    """Caches, tensors with fixed addresses, and captured graphs, for one lane at a time.
 
-    Any lane can use the caches. Tensors and graphs are kept for lanes with the same key as the lane
-    that made them; a lane with another key drops them. `keeps` tells whether the current lane has a
-    key. A lane of a model without static shapes has no key, and uses only the caches.
+    The graphs read these caches and tensors. Every lane can use the caches. Lanes with equal keys
+    run the same operations on the same shapes, so each can use the tensors and graphs of the lane
+    before it; a lane with another key drops them. A lane of a model without static shapes has no
+    key, and uses only the caches. `keeps` tells whether the current lane has a key.
     """
 
     def __init__(self) -> None:

@@ -110,9 +110,9 @@ def _invert(cumulative: Tensor, target: Tensor) -> Tensor:
 
 
 def residual(p: Tensor, q: Tensor) -> Tensor:
-    """Return max(p - q, 0), which is R(p, q) before normalisation; `sample` needs none.
+    """Return the residual R(p, q) before normalisation: max(p - q, 0).
 
-    Where rounding leaves only zeros, return p itself.
+    `sample` needs no normalised distribution. Where rounding leaves only zeros, return p itself.
     """
     if kernels := _kernels(p):
         return kernels.residual(p, q)
@@ -235,8 +235,8 @@ class Support:
 class Sampled:
     """Distributions of successive positions, kept as Supports.
 
-    The distributions of many positions are compressed at a time; those of fewer positions would
-    cost about the same.
+    Positions wait until there are at least 64 of them and are then compressed together, because
+    fewer would cost about the same.
     """
 
     def __init__(self) -> None:

@@ -30,7 +30,7 @@ _T = (
 
 
 def student(freedom: int) -> float:
-    """Return the two-sided 95% quantile of Student's t with `freedom` degrees of freedom, to 1e-4.
+    """Return the two-sided 95% quantile of Student's t with `freedom` degrees of freedom, to 1e-3.
 
     For few degrees of freedom the quantile is in a table. Beyond the table it is an expansion in
     the normal distribution's quantile (Abramowitz & Stegun 26.7.5).
@@ -47,7 +47,10 @@ def student(freedom: int) -> float:
 
 
 def mean(values: Sequence[float]) -> dict[str, float]:
-    """Return the mean and the half-width of its 95% interval; a single value has no half-width."""
+    """Return {"mean": .., "plus_minus": ..}: the mean and the half-width of its 95% interval.
+
+    A single value has no half-width, so that key is missing.
+    """
     n, estimate = len(values), {"mean": round(statistics.fmean(values), 4)}
     if n > 1:
         spread = student(n - 1) * statistics.stdev(values) / math.sqrt(n)
@@ -56,7 +59,7 @@ def mean(values: Sequence[float]) -> dict[str, float]:
 
 
 def mean_text(estimate: Mapping[str, float]) -> str:
-    """Return the result of `mean` as text."""
+    """Return the result of `mean` as text: "3.00 ± 0.04"."""
     known = f" ± {estimate['plus_minus']:.2f}" if "plus_minus" in estimate else ""
     return f"{estimate['mean']:.2f}{known}"
 

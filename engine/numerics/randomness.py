@@ -60,7 +60,7 @@ class Noise:
         self._seed, self._branches = seed, dict[int, Noise]()
 
     def branch(self, number: int) -> Noise:
-        """Return a Noise with the same numbers; each `number` has its own.
+        """Return a further Noise with the same random numbers; one is kept for each `number`.
 
         A Noise computes numbers ahead, which saves time only if it is read position by position. So
         rows of the grid that advance separately use different branches.
@@ -71,6 +71,8 @@ class Noise:
 
     def uniform(self, purpose: Purpose, start: int, rows: int, draw: int, count: int) -> Tensor:
         """Return numbers strictly between 0 and 1 for positions start, start + 1, .. [rows, count].
+
+        Each `draw`, such as a step's index, has numbers of its own.
 
         The numbers are float64 with 52 random bits, so that a draw among 65,536 tokens is as exact
         as the tokens' probabilities. Numbers for many draws and positions are computed together,

@@ -1,7 +1,8 @@
-"""Race: runs a request's lanes by turns on the device, on an honest clock.
+"""Race: runs a request's lanes by turns on the device, each with a clock of its own.
 
-The next step always belongs to the lane with the smallest clock. At every instant the frames
-therefore show a true race, however fast the machine is. engine/clock.py says what a clock counts.
+The next step always belongs to the lane with the smallest clock. So the clocks of running lanes
+differ by at most one step, and the frames show a race in which each lane has the device to itself.
+engine/clock.py says what a clock counts.
 """
 
 from __future__ import annotations

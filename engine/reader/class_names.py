@@ -62,7 +62,11 @@ INSTEAD: dict[str, tuple[str, ...]] = {  # by folded word
 
 
 class ClassNames(Names):
-    """The wider words, and the names of the classes; a class's name means the class's number."""
+    """The names of the classes, and wider words such as "dog".
+
+    A class's name means the class's number. A wider word, its other names and the names of its
+    young mean the wider word.
+    """
 
     def __init__(self) -> None:
         super().__init__()

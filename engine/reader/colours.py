@@ -1,4 +1,7 @@
-"""Decides which words of a prompt are grounds, and to which things colours and sizes belong."""
+"""Decides which colour words are grounds, and to which things colours and sizes belong.
+
+A ground fills the scene around its things: "a cat on green".
+"""
 
 from __future__ import annotations
 
@@ -46,10 +49,9 @@ def called(thing: str, colour: str) -> str:
 
 
 def recoloured(thing: str, colour: str, known: Container[str]) -> tuple[str, str]:
-    """Return the thing and the colour.
+    """Return the thing and its colour, which is "" if the thing's own name has the colour.
 
-    If a known thing already has the colour in its name ("green apple"), that known thing and ""
-    are returned instead.
+    With "green apple" among the `known` things, an apple in green is ("green apple", "").
     """
     other = called(thing, colour)
     for name in (other, f"{colour} {other.split()[-1]}"):
@@ -83,7 +85,7 @@ def back(words: list[Word], at: int) -> int:
 
 
 def find_colours(names: Names, words: list[Word]) -> None:
-    """Mark a colour word as a ground or a thing where it stands for one.
+    """Mark the colour words that stand for a ground or a thing.
 
     A colour stands for a ground beside "background". After "on" it does too, unless it could
     describe a word that follows. "orange" stands for a thing if it describes nothing.
@@ -208,9 +210,8 @@ def _joins(words: list[Word], at: int) -> bool:
 def _before(words: list[Word], at: int) -> int:
     """Return the index of the noun before `at` that the word at `at` describes, or -1.
 
-    Adjectives and words without meaning may stand between the noun and `at`. In a language whose
-    adjectives follow the noun, one unknown word may also come between, if only adjectives separate
-    it from `at`.
+    Adjectives and words without meaning may stand between the noun and `at`. If the word at `at` is
+    a COLOUR_BEHIND, one unknown word may stand there too, with only adjectives between it and `at`.
     """
     ends = words[at].kind is not Kind.COLOUR_BEHIND
     for i in range(at - 1, max(-1, at - REACH), -1):

@@ -48,7 +48,7 @@ def _is_portuguese(names: Names, words: list[Word], at: int, elsewhere: bool) ->
 
 
 def _behind(words: list[Word], denial: int) -> Iterator[int]:
-    """Yield the indices of the words after the denial at index `denial` that it denies.
+    """Yield the index of each later word that the denial at index `denial` denies.
 
     These are the words that describe a noun, the noun itself, and the alternatives to the noun, but
     no word after punctuation. A relation right after the denial is denied with its noun: "not on a
@@ -77,7 +77,7 @@ def _behind(words: list[Word], denial: int) -> Iterator[int]:
 
 
 def _before(words: list[Word], denial: int) -> Iterator[int]:
-    """Yield the index of the noun or colour before a denial that denies it, if there is one."""
+    """Yield the index of the earlier noun or colour that the denial at `denial` denies, if any."""
     at = denial - 1
     while at >= 0 and words[at].kind in _SILENT and not words[at + 1].gap:
         at -= 1

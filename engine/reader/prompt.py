@@ -104,8 +104,8 @@ def _read_plain(names: Names, text: str, elsewhere: bool) -> list[Word]:
 def _is_before_longer(names: Names, words: list[str]) -> bool:
     """Return whether `words` begin with a colour that must be read apart from the next word.
 
-    That is so if a name that begins after the colour ends later than the longest name that begins
-    with the colour: "blue" before "water wave".
+    That is so if the colour begins a name of several words, but a name that begins with the next
+    word ends later. In "blue water wave" the names are "blue water" and "water wave".
     """
     if (names.exact(words[0]) or (None,))[0] is not Kind.COLOUR:
         return False

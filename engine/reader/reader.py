@@ -112,8 +112,9 @@ class SceneReader:
     def read(self, prompt: str) -> Reading:
         """Read the first things of a prompt, at most MOST, and its first ground.
 
-        If the prompt names no thing or no ground, the prompt's checksum chooses what is missing. A
-        ground is chosen among those from which the things stand out.
+        If the prompt names no thing, the thing is SCENERY's for the ground, or else the prompt's
+        checksum chooses it. If the prompt names no ground, the checksum chooses one from which the
+        things stand out.
         """
         words = read_words(self.names, prompt)
         find_colours(self.names, words)
@@ -299,8 +300,8 @@ def _relation(words: list[Word], groups: list[Group]) -> tuple[Kind, int]:
 def _reaches(words: list[Word], at: int, thing: int) -> bool:
     """Return whether the thing at index `thing` is the object of the relation at index `at`.
 
-    It is not if the relation has another object before the thing: a ground, for example, or an
-    unknown word that a word without meaning separates from the thing.
+    It is not if the relation has another object between the two. Such an object is a ground, for
+    example, or an unknown word with a word without meaning after it.
     """
     unknown = False
     for word in words[at + 1 : thing]:

@@ -31,7 +31,7 @@ FORMAT, VERSION = "photo-finish-trace", 5
 # By the file's version: the functions that read a lane's table and other bytes.
 READERS = {4: (unpack_table_4, unpack_zlib), VERSION: (unpack_table, unpack)}
 MAX_BYTES = 32 * 2**20
-# that all steps of all lanes touch; seven lanes over 90 x 90 tokens touch some 390,000
+# touched by all steps of all lanes; seven lanes over 90 x 90 tokens touch some 390,000
 MAX_POSITIONS = 800_000
 # of all lanes; eight lanes over 90 x 90 tokens, with one token per pass, have 65,520
 MAX_STEPS = 100_000

@@ -100,8 +100,8 @@ def _unpacked(
 ) -> dict[str, np.ndarray]:
     """Return the rows of each table.
 
-    `stream` decompresses a table's text, and `read` makes rows from the resulting bytes [width, N].
-    All tables together may take `room` bytes.
+    `stream` decompresses a table's text, and `read` makes N rows of `width` bytes from the result
+    [width, N]. All tables together may take `room` bytes.
     """
     rows = {}
     for name, dtype in dtypes.items():
@@ -145,7 +145,7 @@ def _bytes(rows: np.ndarray) -> bytes:
 
 
 def _rows(columns: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Return the rows of `columns` [width, N], which are the bytes that `_bytes` returned."""
+    """Return the N rows whose bytes `_bytes` returned as `columns` [width, N]."""
     columns = columns.copy()
     together = _together(columns, dtype)
     together[:] = together.reshape(together.shape[::-1]).T

@@ -22,8 +22,8 @@ class Picture:
     """One finished picture.
 
     Attributes:
-        shift: mean of TV(p', p) over the positions at which a draft was tested; 0 if no draft was,
-            None if the lane's rule does not tell it.
+        shift: the lane's mean shift (`LaneStats.mean_shift`) in this picture; 0 for vanilla AR,
+            None if it is unknown.
         log_p: the picture's log-probability in nats under the model, at the race's guidance and
             temperature, before top-k and top-p.
         cut: the number of the picture's tokens that top-k and top-p leave out.
@@ -51,11 +51,11 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """How things are recognised.
+    """The test that recognises a drawn thing.
 
-    A drawn thing is compared with the right thing and with others, chosen at random among `things`
-    things, and is taken to be the nearest. `candidates` counts those that it is compared with. Each
-    thing is `side` pixels wide.
+    The drawn thing is compared with `candidates` things: the right one, and others chosen at random
+    among all `things` things. It is taken to be the one that it is most like. Each thing is `side`
+    pixels wide.
     """
 
     candidates: int

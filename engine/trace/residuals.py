@@ -1,4 +1,4 @@
-"""Residuals: fields of `positions` minus their expected values; most residuals are 0.
+"""Residuals: fields of `positions` minus their expected values; most are 0 and compress well.
 
 The expected values follow from other fields and from the previous row of the same position.
 Differences are modulo 2**16, so that any row is read back as it was written.

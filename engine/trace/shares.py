@@ -1,4 +1,4 @@
-"""Shares: numbers from 0 to 1 as u16, round(65534 x), or NONE."""
+"""Shares: numbers from 0 to 1, stored in a u16 as round(65534 x); NONE stands for no number."""
 
 from __future__ import annotations
 

@@ -57,10 +57,11 @@ class LaneStats:
     def mean_shift(self) -> float | None:
         """Return the lane's mean shift so far, or None if it is unknown.
 
-        It is the mean over the tests that committed a token. Once the lane knows its prices, it is
-        the mean price of all tokens. A lane whose rows see only part of the prefix has no mean
-        shift before it knows its prices, since its tests measure only part of the change. The call
-        reads the rows of all steps since the last call, and builds them if necessary.
+        It is the mean over the tests that committed a token. If the lane's last step has `prices`
+        (`engine.trace.rows`), it is then the mean price of all tokens instead. A lane that draws
+        several rows of the picture at once has no mean shift before that, because its tests measure
+        only part of the shift. The call reads the rows of all steps since the last call, and builds
+        them if necessary.
         """
         if self._unread:
             table = StepTable.join([step.rows for step in self._unread])

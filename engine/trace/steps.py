@@ -20,6 +20,7 @@ class StepTable:
     """Some steps of one lane, in order.
 
     The table has an array for each of DTYPES, and `start`, the frontier before the first step.
+    In the shapes below, S is the number of steps.
     """
 
     start: int

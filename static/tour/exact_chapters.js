@@ -201,7 +201,7 @@ export function whyHard(lane) {
   const lines = [
     flat,
     `${why}The draft's distribution q and the model's p differ by a median TV of ${isFar ? "" : "only "}${chance(apart)}. ` +
-      `An exact rule accepts a draft with probability 1 − TV. Its mean over all tested drafts is ${chance(mean)}: ${fateOf(chance(mean))}.`,
+      `An exact rule accepts a draft with probability 1 − TV. The mean of that over all tested drafts is ${chance(mean)}: ${fateOf(chance(mean))}.`,
     `At the chosen token the top-1 of p is ${chance(shown.top1)} and that of q is ${chance(shown.top1Draft)}, ${isYet ? "yet" : "and"} their TV is ${chance(shown.tv)}.`,
   ];
   return { layer: "tv", step: lane.count, cell: shown.cell, lines };

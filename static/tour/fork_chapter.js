@@ -6,7 +6,7 @@ import { cellInWords, chance, countOf, lastOf } from "../numbers.js";
 export const FORK = {
   part: "fork",
   title: "If another token had come",
-  say: "Press e and put this race beside the picture it comes from. Then let the hall name a token, choose it, and press Draw on.",
+  say: "Press e and put this race beside the picture it comes from. Then let the hall name a token, choose it, and press a Draw on button.",
   reference: "Teng et al., Speculative Jacobi Decoding, ICLR 2025 (arXiv 2410.01699), Eq. 1.",
   decoders: ["ar"],
   beside: ["sjd"],
@@ -43,7 +43,7 @@ export function drawOn(lane, { snapshot: { infilling, grid, seed }, lanes }) {
     );
   }
   lines.push(
-    "In a race of your own, choose a token of a finished picture, and press Draw on beside another token.",
+    "In a race of your own, choose a token of a finished picture. Each other token that could have come has a button, Draw on.",
   );
   return { step: Math.max(1, lane.count >> 2), cell: null, lines };
 }

@@ -32,7 +32,7 @@ export const triesOf = (root, { state, go }, leave, end) => [
   },
   {
     title: "Change a token",
-    words: "Press Draw on beside a token that did not come: what would the picture be?",
+    words: "Each token that could have come has a button, Draw on: what would the picture be?",
     needs: '[data-forks="1"] .lane:not([hidden])',
     act: () => {
       const [rows, columns] = state.race?.grid ?? [1, 1];

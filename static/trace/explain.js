@@ -237,7 +237,7 @@ function whyCandidates(decoder, { pass, candidates, status, token }) {
   const all = n === 2 ? "both" : `all ${n}`;
   if (decoder === "traversal") {
     if (status !== DID.ACCEPTED)
-      return `At pass ${pass}, ${all} candidates and what follows them failed; the last one's own test was ${test}. Token ${token} was drawn from the part of p that they left.`;
+      return `At pass ${pass}, ${all} candidates failed, and so did every draft after them. The last candidate's own test was ${test}. Token ${token} was drawn from the part of p that was left.`;
     const others =
       n === 2 ? "the draft and what follows it" : `${n - 1} candidates and what follows them`;
     const why = isSaved({ ...last, status })

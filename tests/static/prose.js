@@ -122,7 +122,14 @@ const lives = {
       dropped(13),
       weighed(ACCEPTED, 0.02, 0.16, 0.5, { acceptance: 0.75, group: group(4, 0.12, 0.16) }),
     ],
-    ["lantern", weighed(RESAMPLED, 0.02, 0.16, 0.9, { token: 6, group: group(4, 0.12, 0.16) })],
+    [
+      "lantern",
+      weighed(RESAMPLED, 0.02, 0.16, 0.9, {
+        token: 6,
+        acceptance: 0.75,
+        group: group(4, 0.12, 0.16),
+      }),
+    ],
     ["lantern", dropped(12)],
   ],
   "SJD-PAC": [

@@ -3,9 +3,9 @@
 It measures how many passes are saved by drawing several rows of a picture at once, and what
 such a pass costs. The network is LlamaGen's class with six narrow layers and random weights, so
 that grids of any size take seconds. A low temperature makes its distributions about as uneven
-as a trained model's. But how they depend on the tokens before is random, so a public model takes
-other numbers of passes. The figures show how passes grow with the grid, how many rows a pass
-reads, and what a pass costs.
+as a trained model's. But a distribution depends on the earlier tokens in a random way, so a
+public model takes other numbers of passes. The figures show how passes grow with the grid, how
+many rows a pass reads, and what a pass costs.
 """
 
 from __future__ import annotations

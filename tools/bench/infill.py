@@ -64,7 +64,10 @@ def draw_mask(kind: str, share: float, grid: tuple[int, int], seed: int) -> np.n
 def log_likelihood(
     model: ImageModel, plan: Plan, prompt: str, sampling: Sampling, tokens: Sequence[int]
 ) -> float:
-    """Return log p, in nats, of all tokens that fill in an infilling."""
+    """Return the log-likelihood, in nats, of the `tokens` of all filled-in cells.
+
+    The tokens are in the order of `plan`.
+    """
     filled = torch.tensor(tokens, device=model.device)
     logits = teacher_forced(model, plan, prompt, sampling, filled) / sampling.temperature
     return float(gather(logits.double().log_softmax(-1), filled).sum())

@@ -164,7 +164,10 @@ def _embedded(model: EmbeddedModel, sampling: Sampling, tokens: int) -> Generate
 
 
 def _janus(model: JanusModel, sampling: Sampling, tokens: int) -> Generate:
-    """Use JanusForConditionalGeneration's own loop, with both rows of guidance in one batch."""
+    """Return JanusForConditionalGeneration's own loop as a `Generate`.
+
+    The loop has both rows of guidance in one batch.
+    """
     with torch.device("meta"):
         network = JanusForConditionalGeneration(model.network.config)
     del network.lm_head, network.model.vision_model, network.model.aligner, network.model.vqmodel
@@ -201,8 +204,8 @@ def _janus(model: JanusModel, sampling: Sampling, tokens: int) -> Generate:
 class CodesHead(nn.Module):
     """Output head that has only the rows of picture codes.
 
-    It returns logits [.., ids], which are 0 for every id that is no code. These logits are less
-    work than those of the whole head.
+    It returns logits [.., ids], which are 0 for every id that is no code. It multiplies by fewer
+    rows than the whole head.
     """
 
     def __init__(self, head: nn.Module, codes: Tensor, ids: int) -> None:
@@ -217,7 +220,7 @@ class CodesHead(nn.Module):
 
 
 def _emu3(model: Emu3Model, sampling: Sampling, tokens: int) -> Generate:
-    """Use Emu3ForConditionalGeneration as its documentation calls it.
+    """Return a `Generate` that calls Emu3ForConditionalGeneration as its documentation does.
 
     UnbatchedClassifierFreeGuidanceLogitsProcessor does the guidance: it runs the unconditional
     row in another pass with its own dynamic cache. `prefix_allowed_tokens_fn` forces the tokens

@@ -1,7 +1,7 @@
 """Checks of lanes: equal tokens however kernels are launched, and logits that are exact enough.
 
-A lane is launched kernel by kernel, with static shapes and as CUDA graphs. The device's logits
-are compared with a processor's in float64.
+Each lane runs kernel by kernel, first with changing and then with static shapes, and then as CUDA
+graphs. The device's logits are compared with a processor's in float64.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def check_lanes(subject: Subject) -> Iterator[Finding]:
 
 
 class FailingCapture(CudaCapture):
-    """A capture that fails in its middle, at an operation that waits for the device."""
+    """A capture of a CUDA graph that always fails, at an operation that waits for the device."""
 
     def __call__(self, function: Callable[[], Any]) -> tuple[Any, Callable[[], None]]:
         return super().__call__(lambda: (function(), torch.zeros(1, device=self.device).item()))

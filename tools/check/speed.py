@@ -42,7 +42,10 @@ def weights_read(model: BodyModel) -> int:
 
 
 def check_speed(subject: Subject) -> Iterator[Finding]:
-    """Time a pass of each width in WIDTHS after a prompt; passes are captured if lanes are."""
+    """Compare the time of a pass of each width in WIDTHS with the time to read the weights.
+
+    The passes follow a prompt. They run as CUDA graphs if lanes do.
+    """
     model = subject.model
     rate, read = bandwidth(model.device), weights_read(model)
     floor = read / rate

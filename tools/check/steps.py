@@ -60,7 +60,10 @@ def check_steps(subject: Subject) -> Iterator[Finding]:
 
 @torch.inference_mode()
 def one_step(model: BodyModel, name: str) -> tuple[list[str], Counter[str]]:
-    """Return where in the code a step waits for the device before it ends, and what it launches."""
+    """Return the lines of code where a step waits for the device, and the step's launches by kind.
+
+    The wait at the step's end is not among them. The kinds are those of LAUNCHES.
+    """
     steps = DECODERS[name](model).steps(PROMPT, 0)
     for _ in itertools.islice(steps, WARM):
         pass

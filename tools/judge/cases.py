@@ -65,7 +65,7 @@ class Case:
 
 @cache
 def standard_toys() -> tuple[tuple[StandardToy, Toy, Plan, Joint], ...]:
-    """Return the small models with their joint distributions, computed in float64."""
+    """Return SMALL and LARGER, each with its model, plan and joint distribution, in float64."""
     built = [(each, *each.build()) for each in (*SMALL, *LARGER)]
     return tuple((each, model, plan, model.joint_distribution(plan)) for each, model, plan in built)
 
@@ -141,9 +141,9 @@ class Cases:
         return any(case.differs for case in self.done)
 
     def uncovered(self, every: Sequence[Settings]) -> list[Settings]:
-        """Return some settings of `every` that together have all knobs' values that no case has.
+        """Choose few settings of `every` that cover all knob values missing in the cases so far.
 
-        They are chosen greedily, so that they are few.
+        The choice is greedy: each time the settings with the most of the missing values.
         """
         remaining_values = {held for settings in every for held in _values(settings)}
         remaining_values -= {held for case in self.done for held in _values(case.settings)}

@@ -48,7 +48,10 @@ class Choices:
         self.later: list[Callable[[], int] | int] = []
 
     def __or__(self, later: Choices) -> Intervals:
-        """Return the intervals of all numbers that made a choice in this run or in `later`."""
+        """Return the intervals of the numbers that a choice narrowed in this run or in `later`.
+
+        `later` continues this run, so its interval of a number counts.
+        """
         intervals = self.intervals | later.intervals
         return {number: intervals[number] for number in self.narrowed | later.narrowed}
 
@@ -65,7 +68,11 @@ class Choices:
         self.weight = state.weight
 
     def part(self, number: int, bounds: list[float]) -> int:
-        """Return the index of the part of (0, 1), divided at `bounds`, that the number lies in."""
+        """Choose in which part between two `bounds` the number lies; return the part's index.
+
+        The parts divide (0, 1). Only a part that overlaps the number's interval can be chosen, and
+        the choice narrows the interval.
+        """
         low, high = self.intervals.get(number, (0.0, 1.0))
         parts = [(max(low, a), min(high, b)) for a, b in pairwise(bounds)]
         size = (high - low) * NEGLIGIBLE

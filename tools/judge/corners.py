@@ -11,7 +11,7 @@ from typing import Any
 
 from engine.settings import Knob, SettingError, Settings, knobs
 
-TOGETHER = 3  # knobs, all of whose combinations are judged
+TOGETHER = 3  # every combination of the values of this many knobs is judged
 Some = tuple[tuple[str, Any], ...]  # some knobs in their order, each with a value
 
 
@@ -105,8 +105,8 @@ def _filled(
 ) -> dict[str, Any]:
     """Return `some` with a value added for each of the other knobs.
 
-    The knobs get their values in order. Each value is the one that, with the values set so far,
-    completes most of the remaining `combinations`.
+    The knobs get their values in order. A knob gets the value that completes the most remaining
+    `combinations`, together with the values set so far.
     """
     row = dict(some)
     order = list(values)

@@ -55,10 +55,11 @@ def true_shift(case: Case) -> float:
 
 
 def first_difference(case: Case) -> tuple[tuple[int, ...], int, float, float]:
-    """Return the shortest prefix whose next token's distributions differ, and that token.
+    """Return the shortest prefix after which the decoder differs from vanilla AR, and a next token.
 
-    If several tokens differ, the one with the largest difference is returned. A difference is
-    weighted by how often the decoder comes to the prefix.
+    Of the prefixes of that length and their next tokens, those with the largest difference are
+    returned. The difference is between the token's two probabilities, weighted by how often the
+    decoder comes to the prefix.
 
     Returns:
         The prefix, the token, and its probabilities by vanilla AR and by the decoder.

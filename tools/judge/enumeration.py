@@ -1,9 +1,9 @@
 """The exact joint distribution of what a decoder decodes.
 
 Every outcome of the decoder's random numbers is enumerated in float64, step by step. A step leads
-to a node, which holds all that later steps depend on. That is the decoder's state and, for each
-random number that some run reads again in a later step, the interval that the number lies in. Runs
-that reach the same node are merged.
+to a node. A node holds all that later steps depend on: the decoder's state, and the intervals of
+the random numbers that some run reads again in a later step. Runs that reach the same node are
+merged.
 """
 
 from __future__ import annotations
@@ -352,10 +352,10 @@ def _is_from_outside(kind: type, method: str) -> bool:
 
 
 def _own(decoder: WindowDecoder) -> dict[str, Hashable]:
-    """Return keys of the values in which a decoder may keep something outside the state, by name.
+    """Return, by name, a key of each value that a decoder may change outside the state.
 
-    They are the decoder's attributes, and the mutable attributes of its classes and of the modules
-    that define them. Modules of the engine and of Python's library are left out.
+    The values are the decoder's attributes, and the mutable attributes of its classes and of the
+    modules that define them. Modules of the engine and of Python's library are left out.
     """
     held: dict[str, Any] = {}
     changeable = (list, MutableMapping, set, deque, Tensor, np.ndarray)

@@ -161,7 +161,7 @@ def _outcome(
     samples: Samples | None,
     stopped: bool,
 ) -> Outcome:
-    """Return the outcome.
+    """Return the outcome of the judgement: from the checks, the cases and the samples.
 
     A decoder is lossless only if cases were enumerated, none differs, no test rejects and the
     run was not interrupted.

@@ -45,7 +45,7 @@ class Path:
 
 
 class Paths:
-    """A random sample of the whole paths; its seed is fixed, so each enumeration gives the same.
+    """A random sample of the whole paths; its fixed seed gives the same sample each time.
 
     `kept` has at most PATHS paths. All paths that are added are equally likely to be among them.
     """
@@ -101,8 +101,8 @@ class GivenNoise(Noise):
 def decode_again(decoder: WindowDecoder, paths: Paths, numbers: dict[Key, int]) -> None:
     """Decode each kept path again, and check that it comes out the same.
 
-    `numbers` gives the number of each key; a path stores its intervals by number. Raises
-    HiddenState if a path comes out otherwise.
+    `numbers` maps the key of each random number to the integer under which paths store its
+    interval. Raises HiddenState if a path comes out otherwise.
     """
     for seed, path in enumerate(paths.kept):
         intervals = {key: path.numbers[n] for key, n in numbers.items() if n in path.numbers}

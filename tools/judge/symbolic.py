@@ -287,7 +287,7 @@ def _argmax(values: Any, dim: int = -1, keepdim: bool = False) -> Any:
 
 
 def _cumprod(flags: Any, dim: int) -> Any:
-    """Multiply along each row; nothing after a row's first zero is read."""
+    """Multiply along each row; what follows a row's first zero stays open."""
     _outcomes_alone(flags)
     if flags.dim() not in (1, 2) or dim not in (-1, flags.dim() - 1):
         return NotImplemented
@@ -397,8 +397,8 @@ def _plus(left: Any, right: Any) -> Any:
 def _minimum(values: Any, bound: Any) -> Any:
     """Return the values without their upper bound, if only rounding can exceed it.
 
-    `engine.numerics.distributions.sample` so bounds its targets. Raises NotEnumerable for other
-    bounds.
+    `engine.numerics.distributions.sample` sets such a bound for its targets. Raises NotEnumerable
+    for other bounds.
     """
     if not isinstance(values, Affine):
         return _strictly(min, Codes)(values, bound)
@@ -408,8 +408,8 @@ def _minimum(values: Any, bound: Any) -> Any:
 def _clamp_min(values: Any, bound: Any) -> Any:
     """Return the values without their lower bound, if only rounding can go below it.
 
-    `engine.numerics.distributions.sample` so bounds its targets in a block. Raises NotEnumerable
-    for other bounds.
+    `engine.numerics.distributions.sample` sets such a bound for its targets in a block. Raises
+    NotEnumerable for other bounds.
     """
     if not isinstance(values, Affine):
         return NotImplemented

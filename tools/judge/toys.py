@@ -17,10 +17,11 @@ from engine.settings import Sampling
 
 
 class ToyContext:
-    """Context of a toy.
+    """Context of one decode with a toy.
 
     `kept` has the permanent tokens: all committed tokens except the newest, which is the next
-    window's root.
+    window's root. `paths` has, for each row of the last window, the tokens that the row's
+    distribution is conditioned on.
     """
 
     def __init__(self, plan: Plan) -> None:

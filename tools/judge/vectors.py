@@ -309,7 +309,10 @@ class Trees:
         )
 
     def verify(self, drafts: Sequence[int], uniforms: Sequence[float] | None) -> Verification:
-        """Verify the drafts [N] with these uniforms [N]; None stands for all their outcomes."""
+        """Verify the drafts [N], whose tests the `uniforms` [N] decide.
+
+        With None these numbers stay symbolic, so that a run covers every outcome.
+        """
         climb, rows = self.climb, len(self.p)
         numbers = SymbolicNoise().uniform(Purpose.VERIFY, 0, rows, 1, 1 + len(climb.levels[-1]))
         accept = numbers[:, 1:]

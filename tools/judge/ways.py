@@ -1,4 +1,4 @@
-"""Ways in which a decoder comes to a sequence, with the passes and the numbers that decided."""
+"""The ways to a sequence: the decoder's passes, and the random numbers that decided them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _Path(NamedTuple):
 
 
 def ways_to(decoder: WindowDecoder, sequence: Sequence[int], position: int) -> tuple[Way, ...]:
-    """Return a way to `sequence` for each status that its token at `position` can have.
+    """Return a Way to `sequence` for each status that its token at `position` can have.
 
     The likeliest status comes first.
     """

@@ -1,7 +1,8 @@
-"""Draws a verdict's smallest counterexample.
+"""Draws the smallest counterexample that a verdict (engine/decoders/verdict.py) has.
 
-The drawing shows the passes that lead to a picture which the decoder draws too often or too seldom.
-Beside the passes are the probabilities of that picture and of one of its tokens.
+A counterexample is a picture that the decoder draws too often or too seldom. The drawing shows the
+passes that lead to this picture. Beside the passes are the probabilities of the picture and of one
+of its tokens.
 """
 
 from __future__ import annotations

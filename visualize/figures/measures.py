@@ -164,7 +164,7 @@ def sorted_shifts(table: StepTable) -> np.ndarray:
 
 
 def is_claimed(lane: Runner, shifts: np.ndarray) -> bool:
-    """Return whether a lane's shifts are all 0, and only the decoder's author says so.
+    """Return whether a lane's shifts of 0 are only the claim of the decoder's author.
 
     `shifts` are sorted, largest first.
     """

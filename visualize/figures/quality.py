@@ -1,6 +1,7 @@
 """The price of speed: a stored measurement of quality against passes (GSD Fig. 10, without FID).
 
-The lanes of a finished race are drawn as rings over the measured shifts.
+A point is a measured lane with its pictures. The lanes of a finished race are drawn as rings over
+the measured shifts.
 """
 
 from __future__ import annotations
@@ -202,7 +203,7 @@ def rings(trace: Trace) -> list[tuple[str, str, int, float]]:
 def _means(quality: Quality, value: Callable[[Picture, Picture], float]) -> list[PanelPoint]:
     """Return, for each point, the mean of `value` over captions.
 
-    `value` gets vanilla AR's picture and the point's picture of a caption.
+    `value` gets two pictures of the same caption: vanilla AR's and the point's.
     """
     baseline = next(point for point in quality.points if point.lane == BASELINE)
     points = []

@@ -182,7 +182,10 @@ class Cells:
         return Image.composite(blended, image, mask)
 
     def _notches(self, image: Image.Image, instant: Instant) -> None:
-        """Draw a pale notch where each run begins, because neighbouring runs may look alike."""
+        """Draw a pale notch where each run begins, because neighbouring runs may look alike.
+
+        A run is the cells that one step committed (see `LaneReplay.run_starts`).
+        """
         width = max(1, round(NOTCH["width"] * self._side))
         for cell in self._replay.run_starts(instant):
             left, top, right, bottom = self._box(int(cell))
@@ -273,7 +276,10 @@ class Cells:
                     pen.line((x, at, x, min(bottom, at + dash)), self._palette["ink"], width)
 
     def _frame(self, image: Image.Image, cell: int) -> None:
-        """Draw a frame around the cell at which a fork leaves its parent."""
+        """Draw a frame around `cell`, the first that a fork does not take from another lane.
+
+        A fork keeps the beginning of that lane's picture and draws another rest.
+        """
         left, top, right, bottom = self._box(cell)
         width = max(2, round(FRONTIER["width"] * self._side))
         box = (left, top, right - 1, bottom - 1)

@@ -196,9 +196,9 @@ class LaneReplay:
         return float(known.mean()) if len(known) else None
 
     def run_starts(self, instant: Instant) -> np.ndarray:
-        """Return the first cell that each step up to `instant` committed.
+        """Return where runs begin: the first cell that each step up to `instant` committed.
 
-        If rows advance independently, return the first cell in each row of each step.
+        If rows advance independently, a step has a run in each row in which it commits cells.
         """
         cells = instant.cells[: instant.n]
         run = [self.table.step[instant.rows[: instant.n]]]

@@ -109,7 +109,7 @@ def _plain(char: str) -> str:
 
 @functools.lru_cache(4096)
 def _name_of(char: str, bold: bool) -> str:
-    """Return the first font that has `char`; if no font has it, the text's own font."""
+    """Return the name of the first font that has `char`; without one, of the text's own font."""
     for name in (WEIGHTS[bold], *BESIDE):
         font = _font(name, 20)
         if _shape(font, char) != _shape(font, NOWHERE):

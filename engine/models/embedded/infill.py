@@ -2,8 +2,8 @@
 
 The raster model (`EmbeddedTarget`) draws cells in raster order. A row's input is the sum of two
 embeddings, of its cell's token and of its slot, and the row predicts the next cell. Here a row may
-predict any cell c, so `next[c]`, a learnt embedding of c, is added to its input. In the raster
-model the row of cell c - 1 predicts c, so the query is rotated to the place of c - 1. With all
+predict any cell c, so `next[c]`, a learnt embedding of c, is added to its input. The query of such
+a row is rotated to the place of cell c - 1, whose row predicts c in the raster model. With all
 cells masked, in raster order and with `next` at zero, this is the raster model.
 """
 
@@ -27,7 +27,7 @@ from engine.plan import anywhere
 
 
 class EmbeddedInfill(EmbeddedTarget):
-    """The target, over sequences of a caption, then known cells in raster order, then masked cells.
+    """The target over another sequence: caption, known cells in raster order, masked cells.
 
     Slots are numbered as in the target: P caption slots, the begin-of-image slot, then the cells. A
     row's position id is its slot, P + 1 + cell. If the row asks for a cell, its query instead has

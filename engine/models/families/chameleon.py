@@ -176,7 +176,11 @@ class ChameleonModel(BodyModel):
         return [*plain, END_OF_LINE, *map(size_token, self.grid)] if self.template.sized else plain
 
     def _special(self, name: str, both: bool) -> int:
-        """Return a special token's id; if `both`, the tokenizer and the model must agree on it."""
+        """Return a special token's id in the model's vocabulary.
+
+        Raises ModelError if the vocabulary has no such token. If `both`, the tokenizer's id is
+        compared too, and another id there raises ModelError.
+        """
         token = self.vocabulary.get(name)
         if token is None:
             raise ModelError(

@@ -46,9 +46,10 @@ END = 1  # T5's </s>
 
 
 class LlamaGenBody(BodyModel):
-    """A model whose codes of 16 x 16 pixels follow a condition: a caption or a class.
+    """LlamaGen's models and RandAR: a condition (a caption or a class), then the picture's codes.
 
-    `network_type` is the Python class of the GPT.
+    A code stands for 16 x 16 pixels. `network_type` is the Python class of the transformer, which
+    LlamaGen's code calls the GPT.
     """
 
     network_type: type[PreTrainedModel]
@@ -157,7 +158,7 @@ class LlamaGenModel(LlamaGenBody):
 def new_network(
     make: Callable[[], PreTrainedModel], device: torch.device, dtype: torch.dtype, random: bool
 ) -> PreTrainedModel:
-    """Return a frozen network.
+    """Return the network that `make` makes, frozen, on `device` and in `dtype`.
 
     Its weights are random if `random`; else they are uninitialised, which takes no time.
     """

@@ -32,7 +32,10 @@ LIKELIEST = 0.9  # in the publisher's dtype, this share of published tokens must
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """The first greedy tokens of a picture. Raises ValueError if there are no tokens."""
+    """The first greedy tokens of a picture, as others published them.
+
+    Raises ValueError if there are no tokens.
+    """
 
     source: str
     dtype: str  # the dtype in which the tokens were computed
@@ -49,10 +52,11 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The ranks that a model gives published tokens, each given the tokens before it.
+    """The ranks that a model's logits give to published tokens.
 
     Attributes:
-        ranks: rank of each token; 1 is the likeliest of `codes` codes.
+        ranks: rank of each token among `codes` codes, given the published tokens before it. The
+            likeliest code has rank 1.
         prompt_tokens: number of tokens that the prompt has here.
         exact: whether the model has the publisher's dtype or a wider one.
     """

@@ -47,8 +47,8 @@ class RandARModel(LlamaGenClassModel):
     def instructions(self) -> Tensor:
         """The instruction of each cell [N, D].
 
-        This is the learnt instruction, rotated to the cell. In each head neighbouring channels are
-        rotated, as the published layout does with queries and keys.
+        This is the learnt instruction, rotated by RoPE to the cell. In each head neighbouring
+        channels are rotated, as the published layout does with queries and keys.
         """
         rope, learnt = self.body.rotary_emb, self.network.instruction
         half = rope.cos.shape[1] // 2  # the other half has the same angles

@@ -3,11 +3,12 @@
 A Qwen2 body over text and 64,000 image tokens of 16 x 16 pixels, in raster order with nothing
 between them.
 
-In the unconditional row a sentence that lists faults replaces the prompt, at positions of its own.
-The authors mix the log-probabilities of both rows over the whole vocabulary, u + s (c - u). Here
-the rows' logits are mixed instead. At each position the two mixtures differ by a constant, which
-does not change the distribution over the codes. The authors' sampler may also draw a word, which it
-clamps to the range of the codes. Here only codes are drawn.
+In the unconditional row a sentence that lists faults replaces the prompt. Each row's position ids
+begin at its own first token. The authors mix the log-probabilities of both rows over the whole
+vocabulary, u + s (c - u), where c is the conditional row. Here the rows' logits are mixed instead.
+At each position the two mixtures differ by a constant, which does not change the distribution over
+the codes. The authors' sampler may also draw a word, which it clamps to the range of the codes.
+Here only codes are drawn.
 
 An image token's id is the tokenizer's length plus its code. The codes are those of finite scalar
 quantisation (Mentzer et al. 2023, arXiv:2309.15505), a lattice that no file holds. The decoder is
@@ -53,7 +54,7 @@ NEGATIVE = (
 BEGIN, IMAGE = "<|t2i|>", "<|soi|>"
 MAX_PROMPT_TOKENS = 512  # 1,000 characters can be 4,000 tokens, too many for the cache's memory
 LEVELS = (8, 8, 8, 5, 5, 5)  # of the Cosmos tokenizer's quantiser: 64,000 codes
-# Qwen2.5's tokens, including its 22 marks, and the seven tokens that train.py adds.
+# Qwen2.5's tokens, including its 22 added tokens, and the seven tokens that train.py adds.
 WORDS = 151_665 + 7
 SIDE = 16  # pixels along a code's side
 
@@ -140,7 +141,7 @@ class SimpleARModel(BodyModel):
     def prompt_ids(self, text: str) -> list[int]:
         """Return the conditional row's ids.
 
-        Raises SettingError if the prompt is too long or contains one of the tokenizer's marks.
+        Raises SettingError if the prompt is too long or contains an added token of the tokenizer.
         """
         marks = self.tokenizer.get_added_tokens_decoder().values() if self.tokenizer else ()
         for mark in marks:
@@ -218,7 +219,7 @@ def _read_tokenizer(folder: Path) -> Tokenizer:
 
 
 def _first_code(tokenizer: Tokenizer, codes: int, settings: Qwen2Config) -> int:
-    """Return the id of code 0, which is the tokenizer's number of tokens, marks included.
+    """Return the id of code 0, which follows all tokens of the tokenizer, the special ones too.
 
     Raises ModelError if the model's vocabulary has no room for the codes after these tokens.
     """

@@ -38,10 +38,11 @@ log = logging.getLogger(__name__)
 
 
 def set_folders(cache: Path | None, weights: Path | None) -> None:
-    """Set the folder for downloads and the folder of weights.
+    """Set the folder for downloads, and the host's own folder of weights.
 
-    Where `cache` is None, downloads go to the hub's own cache. Where `weights` is None, there is no
-    folder of weights.
+    If `cache` is None, downloads go to the hub's own cache. The folder of weights has a subfolder
+    owner/name for each repository whose files the host brought. If `weights` is None, there is no
+    such folder.
     """
     global folder_of_weights
     if cache is not None:
@@ -273,10 +274,10 @@ def _has_weights(source: RepoFiles) -> bool:
 
 
 def _bar(report: Report) -> type[tqdm]:
-    """Return a class of progress bars for the hub's client, which draw nothing and report bytes.
+    """Return a class of progress bars that draw nothing, but report the bytes downloaded.
 
-    The client makes one bar for bytes received, one for bytes written and one for files. The report
-    follows the larger of the two byte counts.
+    The hub's client makes one bar for bytes received, one for bytes written and one for files. The
+    report follows the larger of the two byte counts.
     """
     furthest = 0
 

@@ -36,10 +36,10 @@ def require_file(path: Path) -> Path:
 
 
 def check_sums(folder: Path) -> None:
-    """Compare the files of a folder of the repository with the folder's SHA256SUMS.
+    """Compare a folder's files with its SHA256SUMS, as `sha256sum --check` does.
 
-    This is what `sha256sum --check` does. Folders that training writes have no SHA256SUMS, and are
-    accepted unchecked. Raises ModelError, which names the first file that is missing or different.
+    Folders that training writes have no SHA256SUMS, and are accepted unchecked. Raises ModelError,
+    which names the first file that is missing or different.
     """
     sums = folder / SUMS
     if not sums.is_file():

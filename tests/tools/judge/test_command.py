@@ -17,6 +17,8 @@ from tests.unread import unread
 from tools.judge import cases, command, larger
 from tools.judge import judge as module
 
+pytestmark = pytest.mark.exact
+
 EXAMPLES = Path(decoders.__file__).parents[2] / "examples" / "decoders"
 Capture = pytest.CaptureFixture[str]
 Judge = Callable[..., int]
