@@ -88,8 +88,8 @@ def _record(texts: Sequence[str]) -> tuple[Snapshot, Recording] | None:
 def _begun(board: Snapshot, lane: int, own: Snapshot, note: str) -> Snapshot:
     """Return the race's `board` with lane number `lane` as its racer sent it.
 
-    `own` is the racer's board, which has only this lane. The lane's place is dropped: places
-    are known only on the race's last board.
+    `own` is the racer's board, which has only this lane. The lane's rank in `own` is dropped,
+    because lanes are ranked only on the race's last board.
     """
     lanes = list(board.lanes)
     named = {"title": lanes[lane].title, "places": dict.fromkeys(CLOCKS)}
@@ -100,7 +100,7 @@ def _begun(board: Snapshot, lane: int, own: Snapshot, note: str) -> Snapshot:
 
 
 def _of_lane(update: Update, lane: int, seq: int, note: str) -> Update:
-    """Turn an update of a lane's own race into an update of the whole race."""
+    """Turn an update of a race of one lane into the whole race's update of lane number `lane`."""
     own = {"lane": lane, "places": dict.fromkeys(CLOCKS)}
     lanes = tuple(each.model_copy(update=own) for each in update.lanes)
     now = {"seq": seq, "state": LaneState.RACING, "lanes": lanes, "note": note, "results": ()}

@@ -121,8 +121,9 @@ class ClusterPool(ModelPool):
     def _start(self, request: RaceRequest, warm: str = "") -> Stream:
         """Start a race, preferably on a racer that has loaded the model `warm`.
 
-        If no model is named, the race starts on the least busy racer. Lanes that race apart name
-        none: each would wait a second for a racer with the model before taking another.
+        If `warm` is "", the race starts on the least busy racer. This is so for lanes that race
+        apart: otherwise each lane would wait a second for a racer that has the model, before it
+        took any other racer.
         """
         racer = self._racer.options(stream=True, multiplexed_model_id=warm)
         return cast(Stream, racer.race.remote(request))

@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 
 
 class Racer:
-    """The class that Serve deploys as a racer; `make_pool` makes its models."""
+    """The class that Serve deploys as a racer; `make_pool` makes its pool of models."""
 
     def __init__(self, make_pool: Callable[[], ModelPool] = default_pool) -> None:
         self._pool = make_pool()

@@ -28,12 +28,12 @@ class ContractError(Exception):
 
 @dataclass(frozen=True)
 class Plan:
-    """The order of a decode.
+    """The order in which a decode fills in tokens.
 
-    A model numbers the tokens of its pictures by *slots*: raster order, with forced tokens between
-    them. A decode numbers the tokens that it fills in by *positions*, in the order in which it
-    fills them in. `engine/plan.py` makes the plans. Each row of a forward pass asks for one token.
-    The row's query is in the slot before that token's slot.
+    A *slot* is a token's number in the model's own order: raster order, forced tokens included. A
+    *position* is a token's number in the order in which the decode fills in tokens.
+    `engine/plan.py` makes the plans. Each row of a forward pass asks for one token: it computes
+    that token's distribution. The row's query is in the slot before the token's slot.
 
     With `fronts`, several rows of the grid are drawn at once, and positions are in raster order.
     Slots, not the times of commits, then decide what a row of the window sees. The row sees every
@@ -49,7 +49,7 @@ class Plan:
     stride: int  # positions in one row of the grid; all positions, if the order has no rows
     known: tuple[tuple[int, int], ...] = ()  # (slot, id) of each token that is known at the start
     infilling: Infilling | None = None
-    before: int = 0  # number of earlier positions that noise and guided tokens count too
+    before: int = 0  # positions before the first; noise and Sampling.guided_tokens count them
     ahead: bool = False  # whether a row may ask for any position, not only for the next one
     fronts: bool = False
 
@@ -137,7 +137,8 @@ class Candidates(NamedTuple):
 class Diagnostics:
     """Further facts about a rule's decisions; only the recorder reads them.
 
-    For a chain, `WindowDecoder.groups` and `WindowDecoder.shift` compute the groups and the shift.
+    For a chain, `groups` and `shift` are None here: `WindowDecoder.groups` and
+    `WindowDecoder.shift` compute them.
     """
 
     candidates: Candidates | None = None

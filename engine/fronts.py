@@ -1,4 +1,4 @@
-"""Fronts: the windows of grid rows in one pass, and the positions that each window may commit."""
+"""Fronts: when several rows of the grid are drawn at once, each row's window in one pass."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ class Front:
         start: the first position that the front asks for; positions are in raster order.
         fed: number of tokens that the front reads. Each asks for one position: `start` and those
             after it.
-        root: position of the first token that the front reads; -1 for the prompt's last token. It
-            is the row's newest token or, if the row has none yet, the last token of the row above.
+        root: position of the first token that the front reads; -1 for the prompt's last token. The
+            root is the row's newest token or, if the row has none yet, the last token of the row
+            above.
         drafts: number of positions from `start` on that have a draft.
         room: number of drafts that are tested, from the first on.
         bonus: whether the position after the tested drafts gets a token if all of them are

@@ -1,8 +1,9 @@
 """Infilling: the known cells of a picture, and the order in which the others are filled in.
 
-A mask has one order (Eq. 4 of Guo & Ermon, "Reviving any-subset autoregressive models with
-principled parallel sampling and speculative decoding", 2025): a fixed order of the whole grid,
-restricted to the masked cells. Any fixed order will do.
+The mask, which says which cells are to be filled in, determines their order: it is a fixed order of
+the whole grid, restricted to the masked cells. Any fixed order will do (Eq. 4 of Guo & Ermon,
+"Reviving any-subset autoregressive models with principled parallel sampling and speculative
+decoding", 2025).
 """
 
 from __future__ import annotations
@@ -36,8 +37,10 @@ class Fills(Enum):
 class Parent:
     """The race and the token from which a fork was taken.
 
+    A fork is an infilling that keeps the beginning of a lane's picture and draws the rest anew.
+
     Attributes:
-        race: the id by which the page kept the race.
+        race: the id under which the page keeps the race; "" if unknown.
         seed: the race's seed.
         lane: the name of the lane whose tokens the fork begins with.
         cell: the first cell, in raster order, that the fork does not take from the lane.
@@ -89,8 +92,8 @@ class Parent:
 class Infilling:
     """A partly known picture.
 
-    In a fork the known cells come first in the order in which the model draws whole pictures. That
-    model draws the rest, with the noise that these positions have in a whole picture.
+    In a fork the known cells are those that the model draws first in a whole picture. The model
+    draws the rest with the noise that their positions have in a whole picture.
 
     Attributes:
         known: the code of each cell in raster order; MASKED for a cell that is to be filled in.
@@ -98,7 +101,8 @@ class Infilling:
         parent: the race and lane from which a fork's known cells come, if that is known.
 
     Raises SettingError for another order, for a known cell without a code, or if no cell is masked.
-    Also raises it for a parent if this is no fork, or if the fork begins at another cell.
+    Also raises it if an infilling other than a fork has a parent, or if a fork does not begin at
+    its parent's cell.
     """
 
     known: tuple[int, ...]
@@ -137,10 +141,10 @@ class Infilling:
 
     @property
     def below(self) -> bool:
-        """True if the masked cells follow the known ones, and are drawn in that order.
+        """True if the known cells come first and the rest is drawn as in a whole picture.
 
-        A fork is always so. Another infilling is so if its order is "raster" and no known cell
-        comes after a masked one.
+        This is always true of a fork. It is true of another infilling if the order is "raster" and
+        no known cell comes after a masked one.
         """
         behind = len(self.known) - self.known.index(MASKED)
         return self.forks or (self.order == "raster" and self.masked == behind)
@@ -172,7 +176,10 @@ class Infilling:
 
 
 def box_mask(grid: tuple[int, int], top: int, left: int, height: int, width: int) -> list[bool]:
-    """Return the mask of a box of tokens in raster order, clipped to the grid."""
+    """Return, for each cell of the grid in raster order, whether it lies in the rectangle.
+
+    The rectangle is given in cells and may reach beyond the grid.
+    """
     cells = (divmod(cell, grid[1]) for cell in range(grid[0] * grid[1]))
     return [top <= row < top + height and left <= column < left + width for row, column in cells]
 
@@ -196,11 +203,11 @@ def spread_order(grid: tuple[int, int]) -> tuple[int, ...]:
 
 
 def _van_der_corput(count: int, base: int, cells: int) -> np.ndarray:
-    """Return, for each of the first `count` van der Corput points, the index of its part of [0, 1).
+    """Return the part of [0, 1) in which each of the first `count` van der Corput points lies.
 
-    There are `cells` equal parts. The point of a number n has the digits of n in `base`, mirrored
-    at the radix point. The computation uses integers, because rounding could move a point on a
-    border, such as k / 9 in base 3, to either side.
+    The `cells` parts are equally long and numbered from 0. Point n, counted from 1, has the digits
+    of n in `base`, mirrored at the radix point. The computation uses integers, because rounding
+    could move a point on a border, such as k / 9 in base 3, to either side.
     """
     rest, mirrored, scale = np.arange(1, count + 1), np.zeros(count, np.int64), 1
     while rest.any():

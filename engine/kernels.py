@@ -126,8 +126,9 @@ def _attend(
 ):  # fmt: skip
     """Attend with M queries of one key head to a part of the keys, block by block.
 
-    Without PARTS the kernel writes the output. With PARTS it writes the part's largest score, the
-    sum of the scores' exponentials, and the values weighted by these exponentials.
+    Without PARTS the kernel writes the output. With PARTS it writes, for each query, what `_mix`
+    needs: the part's largest score, the sum of the scores' exponentials, and the sum of the values
+    weighted by these exponentials.
     """
     head, part = tl.program_id(0), tl.program_id(1)
     row, m, i = head // kv_heads, tl.program_id(2) * M + tl.arange(0, M), tl.arange(0, D)
@@ -420,9 +421,10 @@ class Rules:
 
     @staticmethod
     def probs(logits: Tensor, temperature: float, top_k: int) -> Tensor:
-        """Return `logits_to_probs` of logits [L, V] in float32, without top-p or forced positions.
+        """Do what `distributions.logits_to_probs` does, without top-p or forced positions.
 
-        `top_k` 0 keeps all tokens.
+        Turns the logits of L positions [L, V] into float32 distributions [L, V]. `top_k` 0 keeps
+        all tokens.
         """
         rows, codes = logits.shape
         p = torch.empty(rows, codes, device=logits.device)
@@ -435,7 +437,7 @@ class Rules:
 
     @staticmethod
     def sample(p: Tensor, u: Tensor) -> Tensor:
-        """Return `sample` of p [..., V] at u [...]."""
+        """Do what `distributions.sample` does, with p [..., V] and u [...]."""
         codes = p.shape[-1]
         tokens = torch.empty(u.shape, dtype=torch.long, device=p.device)
         size = min(_SIZE, triton.next_power_of_2(codes))
@@ -448,17 +450,17 @@ class Rules:
 
     @staticmethod
     def residual(p: Tensor, q: Tensor) -> Tensor:
-        """Return `residual` of p and q [..., V]."""
+        """Do what `distributions.residual` does, with p and q [..., V]."""
         return _each_row(p, q)
 
     @staticmethod
     def normalise(p: Tensor) -> Tensor:
-        """Return `normalise` of p [..., V]."""
+        """Do what `distributions.normalise` does, with p [..., V]."""
         return _each_row(p, None)
 
     @staticmethod
     def ranks_around(p: Tensor, tokens: Tensor, below: int, above: int) -> Tensor:
-        """Return `ranks_around` of p [H, V]."""
+        """Do what `distributions.ranks_around` does, with p [H, V] and tokens [H]."""
         (rows, codes), block = p.shape, triton.next_power_of_2(p.shape[1])
         keys = torch.empty(rows, below + above, dtype=torch.long, device=p.device)
         _ranks_around[(rows,)](
@@ -469,7 +471,10 @@ class Rules:
 
     @staticmethod
     def likeliest(p: Tensor, count: int) -> tuple[Tensor, Tensor]:
-        """Return `likeliest` of p [H, V]; among equal probabilities the last token comes first."""
+        """Do what `distributions.likeliest` does, with p [H, V].
+
+        Among tokens of equal probability, the one with the largest number comes first.
+        """
         (rows, codes), block = p.shape, triton.next_power_of_2(p.shape[1])
         shares = p.new_empty(rows, count)
         tokens = torch.empty(rows, count, dtype=torch.long, device=p.device)

@@ -24,10 +24,10 @@ def whole(grid: tuple[int, int], forced: Sequence[int]) -> Plan:
 def below(plan: Plan, infilling: Infilling) -> Plan:
     """Return the part of a whole plan from the first masked cell on; the part before is known.
 
-    Positions count from 0 again. In a fork, noise and guided tokens still count from the picture's
-    beginning. Otherwise they count from 0 too, because with the picture's own noise the seed that
-    drew the known part would draw the same rest again. Raises SettingError if the known cells are
-    not the first of the plan.
+    Positions count from 0 again. In a fork, the noise and the setting `guided_tokens` still count
+    from the picture's beginning. In another infilling they count from 0 too: with the noise of a
+    whole picture, the seed that drew the known part would draw the same rest again. Raises
+    SettingError if the known cells are not the first of the plan.
     """
     drawn = [infilling.known[cell] for cell in plan.cells if cell >= 0]
     if MASKED in drawn[: len(drawn) - infilling.masked]:
@@ -64,7 +64,7 @@ def anywhere(grid: tuple[int, int], infilling: Infilling) -> Plan:
 
 
 def rolling(plan: Plan) -> Plan:
-    """Return a whole plan whose rows advance independently.
+    """Return a whole picture's plan in which the rows of the grid advance independently.
 
     Positions stay in raster order, but the order in which they are committed is not known in
     advance. Raises SettingError for an infilling's plan.

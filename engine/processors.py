@@ -19,7 +19,10 @@ def processors(cgroup: Path = CGROUP) -> int:
 
 
 def _quota(cgroup: Path) -> float:
-    """Return the container's limit on processor time, in processors (cgroup v2 or v1)."""
+    """Return the container's limit on processor time, in processors; all if it has no limit.
+
+    The limit is that of cgroup v2, or else of v1.
+    """
     for names in (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")):
         try:
             quota, period = " ".join((cgroup / name).read_text() for name in names).split()

@@ -21,7 +21,7 @@ INTERRUPTED, TERMINATED = 130, 143  # exit statuses after Ctrl-C and SIGTERM, as
 
 
 def main() -> None:
-    """Run the command that is typed.
+    """Run the command that the program's arguments name.
 
     Ctrl-C and SIGTERM raise KeyboardInterrupt in the command. The command may then print what
     it knows so far, and raises KeyboardInterrupt again.

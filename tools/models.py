@@ -77,7 +77,10 @@ def run_models(args: argparse.Namespace) -> None:
 
 
 def listing(device: torch.device, wanted: str) -> str:
-    """Return a table with a row for each model, and sentences that explain its columns."""
+    """Return a table with a row for each model, and sentences that explain its columns.
+
+    `wanted` is the dtype that the user asked for.
+    """
     on_cpu, dtype = device.type == "cpu", resolve_dtype(device, wanted)
     rows: list[Sequence[str]] = [_HEAD]
     for card in CARDS.values():

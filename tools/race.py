@@ -118,7 +118,7 @@ def add_machine_options(parser: argparse.ArgumentParser, device: str) -> None:
 
 
 def choose_folders(args: argparse.Namespace) -> None:
-    """Set the folder of weights from the options, and that of downloads from PHOTO_FINISH_CACHE.
+    """Set the weights' folder from the options, the downloads' folder from PHOTO_FINISH_CACHE.
 
     Raises ModelError if the folder of weights does not exist.
     """
@@ -130,7 +130,7 @@ def choose_folders(args: argparse.Namespace) -> None:
 
 
 def sampling_of(args: argparse.Namespace, own: Sampling) -> Sampling:
-    """Return `own` with the values that the options give. Raises SettingError."""
+    """Return a model's `own` sampling, changed as the options say. Raises SettingError."""
     if args.guided_tokens is None:
         return own
     values = asdict(own) | {"guided_tokens": args.guided_tokens}

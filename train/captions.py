@@ -178,9 +178,8 @@ def load(file: Path = TOKENIZER) -> Tokenizer:
 def save_world(file: Path = WORLD) -> None:
     """Save in `file` the names that the model knows, for the page's hints.
 
-    Other entries of `file` stay.
-
-    The entry "groups" has the things' names by heading.
+    The entry "groups" has the things' names under each heading of glyphs.txt. Entries of `file`
+    that are not written here stay.
     """
     glyphs, grounds, places = vocabulary()
     groups: dict[str, list[str]] = {}

@@ -52,8 +52,9 @@ def draft(drafter: EmbeddedDrafter, embedded: Tensor, hidden: Tensor) -> Tensor:
     """Return the drafter's hidden states [B, DEPTH, L, D]: DEPTH drafts for each of L image slots.
 
     The drafter reads the target's inputs `embedded` and hidden states `hidden`, both [B, FIRST
-    + L, D]. As in a race, caption tokens have no rows. A draft reads the states of the earlier
-    drafts of its chain, but no gradient flows back into these states.
+    + L, D]. As in a race, it has no rows for the FIRST slots before the image tokens. A draft
+    reads the states of the earlier drafts of its chain, but no gradient flows back into these
+    states.
     """
     tokens, before = embedded[:, FIRST:], hidden[:, FIRST - 1 : -1]
     batch, count, width = tokens.shape

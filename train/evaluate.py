@@ -58,7 +58,7 @@ class SceneStream:
 
     Attributes:
         stream: the number of the stream.
-        layouts: the layouts, in turn.
+        layouts: the layouts that take turns.
         equal: whether only scenes that show some thing more than once are taken.
         coloured: whether every thing has a colour that is not its own.
         sized: whether every thing is tiny or huge.
@@ -153,9 +153,10 @@ def scores(
     """Return the share of `images` that pass each test, with the share's 95% interval.
 
     The tests are: the right thing in each square, chosen among 100 things; the same, chosen among
-    all things; nothing elsewhere; and "right" as in this module's docstring. Scenes that name
-    colours are also tested for the colours. Scenes in which some ground is visible are tested for
-    the ground. With `equal`, a picture may be "right" with its things in any order.
+    all things; nothing elsewhere; and "right", for the right things in the right colours and
+    nothing elsewhere. Scenes that name colours are also tested for the colours. Scenes in which
+    some ground is visible are tested for the ground. With `equal`, a picture may be "right" with
+    its things in any order.
     """
     rng = np.random.default_rng(0)
     outcomes: dict[str, list[bool]] = {}
@@ -202,7 +203,7 @@ def controls(
 def reconstruction(
     vq: EmbeddedVQ, scenes: list[tuple[Scene, np.ndarray]]
 ) -> dict[str, dict[str, float]]:
-    """Return the mean PSNR in dB of the squares that things stand in: of all, and of people alone.
+    """Return the mean PSNR in dB of the reconstructed squares of all things, and of people alone.
 
     A mean of fewer than two squares is left out.
     """

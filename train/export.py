@@ -26,7 +26,7 @@ def graph(lean: LeanBody, rows: int) -> ModelProto:
 
     `rows` is the number of guidance rows: 2 with guidance, 1 without. OnnxBody binds the graph's
     inputs and outputs. Raises ValueError for a body with biases, head norms, norms after the
-    layers, or shared keys.
+    layers, or keys that several heads share.
     """
     layers = lean.layers
     biased = any(p.bias is not None for y in layers for p in (y.qkv, y.output, y.gate_up, y.down))

@@ -88,7 +88,8 @@ PAINTERS: tuple[Callable[[np.random.Generator], np.ndarray], ...] = (box, stroke
 def paint(rng: np.random.Generator, share: float) -> np.ndarray:
     """Return a mask of about `share` of the cells, at least one, bool [400].
 
-    One kind of painting is repeated until enough cells are masked; the last painting is cut.
+    Paintings of one random kind are added until enough cells are masked. Of the last one, only a
+    part may be used.
     """
     wanted = max(1, round(share * GRID * GRID))
     painter, turns = PAINTERS[rng.integers(len(PAINTERS))], rng.integers(4)

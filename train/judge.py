@@ -1,8 +1,8 @@
 """Judges of a picture: its things, their colours, its ground, and anything else that it shows.
 
 The judges say which thing stands in each square and in which colour, what the ground is, and
-whether something stands outside the layout's squares. All judges compare averages of 4 x 4 pixels,
-so that neither the tokenizer's blur nor a texture's grain decides.
+whether something stands outside the layout's squares. All judges compare cells, the averages of
+4 x 4 pixels, so that neither the tokenizer's blur nor a texture's grain decides.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def pool(picture: np.ndarray) -> np.ndarray:
 
 
 def windows(what: Scene) -> list[tuple[slice, slice]]:
-    """Return each thing's square as slices of rows and columns of cells."""
+    """Return each thing's square as slices of rows and columns of cells of 4 x 4 pixels."""
     return [
         (slice(top, top + what.side * TOKEN), slice(left, left + what.side * TOKEN))
         for top, left in (np.array(square) * TOKEN for square in what.squares)
@@ -47,9 +47,9 @@ class Fits:
 
     Attributes:
         colours: each thing's colours without a ground, premultiplied [things, cells, 3].
-        basis: an almost orthonormal basis [things, 3, cells] of the grounds visible behind each
-            thing: constant, rising downwards, and rising to the right. It is nearly 0 for a thing
-            that fills its square.
+        basis: for each thing, an almost orthonormal basis of three grounds as far as they are
+            visible behind the thing [things, 3, cells]. The grounds are constant, rising downwards
+            and rising to the right. The basis is nearly 0 for a thing that fills its square.
     """
 
     colours: np.ndarray
@@ -57,7 +57,7 @@ class Fits:
 
     @classmethod
     def of(cls, glyphs: list[np.ndarray]) -> Fits:
-        """Return the fits of glyphs of one size, each premultiplied RGBA [side, side, 4]."""
+        """Return the `Fits` of glyphs of one size, each premultiplied RGBA [side, side, 4]."""
         cells = np.stack([pool(glyph) for glyph in glyphs])
         count, across = cells.shape[:2]
         right, down = np.meshgrid(*(np.linspace(-1, 1, across, dtype=np.float32),) * 2)
@@ -80,19 +80,19 @@ class Fits:
 
 @functools.cache
 def fits(colour: str, size: str) -> Fits:
-    """Return the fits of all things in this size, and in this colour where a thing can have it."""
+    """Return the `Fits` of all things in this size, and in this colour if they can have it."""
     names = vocabulary()[0]
     return Fits.of([painted(x, colour if takes(x, colour) else "", size) for x in names])
 
 
 @functools.cache
 def coloured_fits(name: str, size: str) -> Fits:
-    """Return the fits of one thing in each of COLOURS."""
+    """Return the `Fits` of one thing in each of COLOURS."""
     return Fits.of([painted(name, colour, size) for colour in COLOURS])
 
 
 def squares(picture: np.ndarray, what: Scene) -> list[np.ndarray]:
-    """Return the cells of each square of a scene, from its picture uint8 [160, 160, 3]."""
+    """Return the cells of each square in a picture uint8 [160, 160, 3] of scene `what`."""
     cells = pool(picture / np.float32(255))
     return [cells[window] for window in windows(what)]
 
@@ -100,8 +100,8 @@ def squares(picture: np.ndarray, what: Scene) -> list[np.ndarray]:
 def distances(picture: np.ndarray, what: Scene) -> np.ndarray:
     """Return the distances [squares, things] of a picture's squares to all things.
 
-    In `what`, each square has a thing, and the thing may have a colour. The square is compared with
-    all things in this colour. Things that cannot have it keep their own.
+    A square is compared with all things in the colour, if any, that its own thing has in `what`.
+    Things that cannot have this colour keep their own.
     """
     pairs = zip(squares(picture, what), what.colours, strict=True)
     return np.stack([fits(colour, what.size).distances(square) for square, colour in pairs])
@@ -132,7 +132,7 @@ def nearest(
 def nearest_by(
     far: np.ndarray, what: Scene, rng: np.random.Generator, candidates: int | None = None
 ) -> list[str]:
-    """Return the nearest thing to each square, as `nearest` does, given the distances `far`."""
+    """Return what `nearest` does, given the distances `far` [squares, things]."""
     names = np.array(vocabulary()[0])
     things = []
     for row, thing in zip(far, what.things, strict=True):
@@ -191,9 +191,10 @@ class GroundJudge:
 
     Attributes:
         means: the features' means in each row of cells [grounds, 39, 9].
-        precisions: inverses of the features' covariances plus NOISE**2 [grounds, 9, 9].
-        limits: each ground's limit of the mean of `far` over a block [grounds]. Above the limit,
-            the block shows something other than the ground.
+        precisions: for each ground, the inverse of the features' covariance, with NOISE**2 added to
+            the covariance's diagonal [grounds, 9, 9].
+        limits: for each ground, the limit on a block's mean of `far` [grounds]. A block above the
+            limit shows something other than the ground.
     """
 
     means: np.ndarray

@@ -1,8 +1,8 @@
 """The training loop of every stage: progress bar, checkpoints, resuming.
 
 The learning rate warms up, then stays constant, and falls on request. So the length of a run need
-not be known in advance. The fall has its own checkpoint, so that training at the held rate can be
-resumed after it.
+not be known in advance. The fall has its own checkpoint, so that training at the constant rate can
+be resumed after a fall.
 """
 
 from __future__ import annotations
@@ -149,7 +149,8 @@ def train(
         name: the stage's name.
         module: the network.
         optimizers: its optimizers.
-        loss_of: `loss_of(step, fallen)` returns the loss, and figures for the progress bar.
+        loss_of: `loss_of(step, fallen)` returns the loss, and figures for the progress bar;
+            `fallen` is the share of the fall that is over.
         save: writes the weights.
         args: the options of `stage_parser`.
         every: seconds between checkpoints.

@@ -3,8 +3,8 @@
 The colours are changed in Oklab (Ottosson 2020). A glyph's main colours are those of one hue, or
 its light greys, or its dark greys, whichever of these cover the largest part of the glyph.
 `paint.toml` names the things that take no colour. For some things it also names the main colours,
-because people do not mean the largest part. `python -m train.paint OUT.png NAME ..` draws things in
-all colours.
+because their largest part is not the one that people mean. `python -m train.paint OUT.png NAME ..`
+draws things in all colours.
 """
 
 from __future__ import annotations

@@ -88,9 +88,10 @@ def sampled(weights: Path, count: int) -> np.ndarray:
 
 
 def psnr(pixels: Draw, shown: Draw, grids: np.ndarray, share: float = 1.0) -> list[float]:
-    """Return, for each grid, the PSNR in dB of `shown`'s picture against that of `pixels`.
+    """Return, for each grid, the PSNR in dB between the pictures of two decoders.
 
-    Only the first `share` of the cells is known, and only the known cells are compared.
+    `pixels` draws the true picture, `shown` the one to measure. Only the first `share` of the cells
+    is known, and only the known cells are compared.
     """
     values = []
     for grid in torch.from_numpy(grids)[:, None]:
@@ -129,8 +130,8 @@ def print_figures(weights: Path) -> None:
     """Print the weights' speed on one thread, and their PSNR on pictures not seen in training.
 
     The PSNR of four other decoders is printed for comparison. Two are fitted on random grids, as
-    for public models. The third is the table of patches from which such a fit starts. The fourth
-    draws one colour per code.
+    public models' preview decoders are. The third is the table of patches from which such a fit
+    starts. The fourth draws one colour per code.
     """
     torch.set_num_threads(1)
     model = EmbeddedModel(weights)

@@ -86,9 +86,9 @@ def captions(world: dict[str, list[str]]) -> Iterator[Scene]:
 
 
 def judge_of(world: dict[str, list[str]]) -> Judge | None:
-    """Return how pictures are judged, or None if they cannot be.
+    """Return the test that judges the model's pictures, or None if they cannot be judged.
 
-    They can be judged only if the model's things are exactly those that train/ draws.
+    They can be judged only if the things in `world` are exactly those that train/ draws.
     """
     names = vocabulary()[0]
     return Judge(CANDIDATES, len(names), SIDE) if tuple(world["glyphs"]) == names else None
@@ -154,7 +154,7 @@ def measure(model: ImageModel, lane: str, what: Scene, index: int, judge: Judge 
 
 
 class Measurement:
-    """The model in a folder of weights, and the judge of the model's pictures."""
+    """Measures pictures that lanes draw with the model in a folder of weights."""
 
     def __init__(self, weights: Path) -> None:
         torch.set_num_threads(1)  # more threads gain little here; processes share the lanes

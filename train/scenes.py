@@ -223,7 +223,7 @@ def random_scene(
     Args:
         rng: the source of randomness.
         held: whether the scene's caption is held out.
-        shares: the shares by which things are drawn.
+        shares: the shares by which things are drawn; equal shares if None.
         layout: the scene's layout; any if None. A third of all single things are at the centre.
         coloured: if True, all things that can take another colour than their own take one; if
             False, no thing takes one; if None, some things take one at times.

@@ -133,8 +133,8 @@ def grown(saved: EmbeddedVQ) -> EmbeddedVQ:
 def update_codebook(vq: EmbeddedVQ, features: Tensor, chosen: Tensor, *, revive: bool) -> None:
     """Move each code towards the mean of the features [N, D] assigned to it by `chosen` [N].
 
-    With `revive`, each code unused for REVIVE_EVERY steps moves to one of the features, drawn
-    with probability proportional to its squared error.
+    With `revive`, each code unused for REVIVE_EVERY steps moves to one of the features. A feature
+    is drawn with a probability proportional to its squared error.
     """
     counts = torch.bincount(chosen, minlength=len(vq.codebook)).float()
     sums = torch.zeros_like(vq.codebook).index_add_(0, chosen, features)

@@ -32,7 +32,7 @@ def save_half(network: PreTrainedModel, folder: Path) -> None:
 
 
 def resized(table: Tensor, side: int) -> Tensor:
-    """Interpolate a canvas's table [n * n, D], one row a token, for a canvas of side x side.
+    """Interpolate the table [n * n, D] of a canvas of n x n tokens for one of side x side.
 
     The rows are in raster order. The interpolation is bilinear, and corner tokens keep their
     rows.
@@ -59,8 +59,8 @@ def carried(embeddings: Tensor, old: Tokenizer, new: Tokenizer) -> Tensor:
     """Carry caption embeddings [old vocabulary, D] over to the vocabulary of `new`.
 
     A token that is in `old` too keeps its embedding. Any other token gets the mean embedding of
-    its words, as far as they are single tokens in `old`. If none of its words is one, the token
-    gets noise with the standard deviation of the embeddings.
+    its words, as far as they are single tokens in `old`. If no word is a single token there, the
+    new token gets noise with the standard deviation of the embeddings.
     """
     shape = new.get_vocab_size(), embeddings.shape[1]
     noise = torch.randn(shape, generator=torch.Generator().manual_seed(0))

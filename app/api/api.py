@@ -29,8 +29,8 @@ RACE_QUEUE: dict[str, Any] = {"concurrency_limit": None}
 def calls_at_once(pool: ModelPool) -> int:
     """Return the number of threads for programs' races; each race holds one thread.
 
-    There are enough for all races that run at once, for all that FairQueue lets wait, and for a
-    few more, which FairQueue rejects with a message.
+    There are enough threads for all races that run at once and all races that FairQueue lets wait.
+    A few more threads let FairQueue reject further races with a message.
     """
     return sum(pool.at_once.values()) + SETTINGS.queue_size + 8
 

@@ -49,8 +49,9 @@ def _takes(call: BlockFunction) -> str:
 class UnknownCall(Route):
     """A route that answers 404 if a client asks for the result of a call that does not exist.
 
-    For such a call, Gradio itself would begin an answer and break it off. The route does not
-    match the calls that exist. `path` contains the call's `event_id`.
+    `path` has the parameter `event_id`, the call's id. If a call has this id, the route does not
+    match, and Gradio's own route answers. For an unknown id, Gradio would begin an answer and
+    break it off.
     """
 
     def __init__(self, path: str, blocks: gr.Blocks) -> None:

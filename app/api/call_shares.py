@@ -27,8 +27,8 @@ class CallShares:
     """Shares gradio's `queue` of calls between addresses.
 
     `push` replaces the queue's own `push`. Addresses take turns at each function, and no
-    address gets all places in the queue. When an address calls again, each of its sessions that
-    has read nothing for UNREAD_SECONDS loses its unread answers.
+    address gets all places in the queue. A session that has read nothing for UNREAD_SECONDS
+    loses its unread answers as soon as its address makes another call.
     """
 
     def __init__(self, queue: Queue) -> None:
@@ -78,10 +78,10 @@ class CallShares:
 
 
 def _take_turn(event: Event, waiting: list[Event]) -> None:
-    """Move the new call `event` forward in the queue `waiting`, to the end of its round.
+    """Move the new call `event` forward in the queue `waiting`, so that addresses take turns.
 
-    The first round has each address's first waiting call, the second round each address's
-    second one, and so on.
+    Calls are served in rounds: the first round has each address's first waiting call, the second
+    round each address's second one, and so on. The new call goes to the end of its round.
     """
     if waiting[-1:] != [event]:  # it does not wait any more
         return

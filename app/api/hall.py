@@ -1,9 +1,10 @@
-"""Prompts that the audience in a hall proposes from phones.
+"""Prompts that the audience of a talk proposes from phones.
 
-A stage is the page as the audience of a talk sees it. It opens a hall and shows a link with the
-hall's code. A phone that has the link proposes one prompt at a time, and the speaker picks one of
-the prompts. The hall is closed until the speaker opens it, and ends with the stage. Prompts are
-kept only in memory, and only the stage reads them.
+A stage is the page as the audience sees it. A hall is the list of prompts that phones have proposed
+to one stage. The speaker opens and closes the hall, and it ends with its stage. While the hall is
+open, the stage shows a link that contains the hall's code of eight digits. A phone that has the
+link proposes one prompt at a time, and the speaker picks one of the prompts. Prompts are kept only
+in memory, and only the stage reads them.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ FULL_HALL = "The speaker has enough prompts to choose from. Try again in a momen
 
 
 def _one_line(text: str) -> str:
-    """Return a text on one line, with one space for each run of white or invisible characters."""
+    """Return a text on one line, with one space for each run of white or invisible characters.
+
+    Raises ValueError if the text has no other characters.
+    """
     words = "".join(sign if sign.isprintable() else " " for sign in text).split()
     if not words:
         raise ValueError("there is nothing in it")
@@ -29,7 +33,11 @@ def _one_line(text: str) -> str:
 
 
 class Proposal(BaseModel):
-    """A prompt that a phone proposes; it replaces the phone's earlier prompt."""
+    """A prompt that a phone proposes to the speaker; it replaces the phone's earlier prompt.
+
+    `code` is the code in the link by which the phone proposes. `phone` is a name that the phone
+    made up.
+    """
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
@@ -39,7 +47,10 @@ class Proposal(BaseModel):
 
 
 class Open(BaseModel):
-    """A stage's message that opens or closes its hall."""
+    """A message that opens or closes a hall, the list of prompts that phones propose.
+
+    The stage sends it: the page as the audience of a talk sees it.
+    """
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
@@ -47,7 +58,10 @@ class Open(BaseModel):
 
 
 class Taken(BaseModel):
-    """A stage's message that the speaker picked prompt `number`, which no longer waits."""
+    """A message that the speaker picked a phone's prompt, by the prompt's `number` in the hall.
+
+    The stage sends it: the page as the audience of a talk sees it.
+    """
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
@@ -56,14 +70,20 @@ class Taken(BaseModel):
 
 @dataclass
 class Hall:
-    """A stage's open hall. `prompts` has each phone's waiting prompt: its number and its text."""
+    """The prompts that phones have proposed to one stage, the page as an audience sees it.
+
+    Attributes:
+        code: the code in the link by which phones propose prompts.
+        prompts: the number and the text of each phone's waiting prompt, by the phone's name.
+        numbers: gives each new prompt its number.
+    """
 
     code: str
     prompts: dict[str, tuple[int, str]] = field(default_factory=dict)
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def add(self, phone: str, prompt: str) -> bool:
-        """Add a phone's prompt; return whether there is room for it."""
+        """Add a phone's prompt, in place of its earlier one; return False if the hall is full."""
         if phone not in self.prompts and len(self.prompts) >= PROPOSED:
             return False
         self.prompts[phone] = (next(self.numbers), prompt)
@@ -74,7 +94,7 @@ class Hall:
         self.prompts = {phone: one for phone, one in self.prompts.items() if one[0] != number}
 
     def told(self) -> dict[str, Any]:
-        """Return the message to the stage: the code and the waiting prompts, the oldest first."""
+        """Return the hall for its stage: {code, prompts: [{number, text}, ..]}, oldest first."""
         waiting = sorted(self.prompts.values())
         listed = [{"number": number, "text": text} for number, text in waiting]
         return {"code": self.code, "prompts": listed}

@@ -63,8 +63,8 @@ class McpServer:
     def routes(self) -> list[Route]:
         """Return the tools' route, with and without a slash at the end, and the schema's route.
 
-        Not every client follows a redirect, so both forms are needed. The hub asks a Space for
-        the schema.
+        The tools need both forms of their route, because not every client follows a redirect. The
+        schema describes the tools; the hub asks a Space for it.
         """
         return [
             Route(PATH, self, methods=["POST"]),
@@ -114,7 +114,10 @@ class McpServer:
         return await anyio.to_thread.run_sync(work, *values, limiter=self._threads)
 
     async def _report(self, step: int, result: Mapping[str, Any]) -> None:
-        """Tell the client that its call goes on, if the client asked for progress."""
+        """Send a progress notification to the client, if the client asked for progress.
+
+        It has the result's number `step`, and the result's note or state.
+        """
         context = self._server.request_context
         if context.meta and context.meta.progressToken is not None:
             await context.session.send_progress_notification(

@@ -56,8 +56,8 @@ WRITTEN = (
 class OpenRoutes:
     """ASGI middleware that answers a request with 404 unless its route is open.
 
-    The open routes are the page's `own` routes, those in READ by GET, and those in WRITTEN by
-    POST.
+    `own` has the page's own routes, which are open to every method. Gradio's routes in READ are
+    open to GET, and those in WRITTEN to POST.
     """
 
     def __init__(self, app: Any, own: Sequence[Route]) -> None:

@@ -16,11 +16,11 @@ _made: dict[int, str] = {}  # by process: one that is forked from the page's, fo
 
 
 def have_own_folder() -> None:
-    """Give gradio a folder that only this process's user can read, unless the host names one.
+    """Give gradio a folder of its own, and let an upload that breaks off leave no file there.
 
-    The folder is removed when the process ends. Gradio's usual folder is shared by all users:
-    if another user made it, this process cannot write there. An upload that breaks off leaves
-    nothing in the folder.
+    Only this process's user can read the folder, and it is removed when the process ends. Gradio's
+    usual folder is shared by all users: if another user made it, this process cannot write there.
+    If the environment variable GRADIO_TEMP_DIR names a folder, gradio keeps that folder instead.
     """
     route_utils.GradioMultiPartParser = Uploads  # type: ignore[misc]
     if not os.environ.get(NAME):
@@ -32,8 +32,9 @@ def have_own_folder() -> None:
 class Uploads(route_utils.GradioMultiPartParser):
     """Gradio's reader of uploads, changed to remove an upload's files if the upload fails.
 
-    Gradio's own reader removes them only if the form itself is malformed. So each connection
-    that ended in the middle left a file behind, at most as large as the largest trace.
+    Gradio's own reader removes these files only if the form itself is malformed. If a connection
+    ended in the middle of an upload, that reader would leave a file, at most as large as the
+    largest trace.
     """
 
     async def parse(self) -> FormData:
@@ -48,7 +49,10 @@ class Uploads(route_utils.GradioMultiPartParser):
 
 
 def end_at_once(number: int, _: object) -> None:
-    """Remove the folder and end the program at a signal, without waiting for races."""
+    """End the program at signal `number`, without waiting for races.
+
+    The folder that `have_own_folder` made is removed first.
+    """
     _remove()
     os._exit(128 + number)
 

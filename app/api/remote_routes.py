@@ -1,8 +1,8 @@
-"""The routes by which phones turn a stage's chapters and propose prompts.
+"""The routes by which phones turn a stage to another chapter and propose prompts to it.
 
-A stage is the page as the audience of a talk sees it. By some routes a stage gets a code, receives
-its phones' turns and its hall's prompts, and confirms the turns. By other routes phones get their
-pages, and send presses and prompts. `/qr` draws a link as a QR code, which a phone's camera reads.
+A stage is the page as the audience of a talk sees it. It uses some routes to get a code, to receive
+the turns and the prompts that phones send, and to confirm the turns. Phones use other routes to get
+their pages, and to send presses and prompts. `/qr` draws a link as a QR code for a phone's camera.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Refused(Exception):
 
 
 async def _read(request: Request, kind: type[Body]) -> Body:
-    """Return a request's body as a `kind`. Raises Refused if the body is not one."""
+    """Return a request's body as an instance of `kind`. Raises Refused if the body is invalid."""
     try:
         return kind.model_validate_json(await request.body())
     except ValidationError as error:

@@ -1,9 +1,9 @@
 """Remotes: phones that turn a stage to its next or previous chapter.
 
-A stage is the page as the audience of a talk sees it. It asks for a code and shows it. A phone that
-opens the link with the code can turn the stage's chapters, and nothing else. A code ends with its
-stage. Codes are kept only in memory, with the address that asked for the code and the names that
-phones made up.
+A stage is the page as the audience of a talk sees it; its chapters are those of the tour. The stage
+asks for a code and shows a link with it. A phone that opens the link can turn the stage to another
+chapter, and do nothing else. A code ends with its stage. Codes are kept only in memory, with the
+address that asked for the code and the names that phones made up.
 
 Each turn has a number and is sent until the stage confirms it. Only then is the phone's press
 answered with 200. If a proxy cuts a connection or answers in the server's place, the phone sends
@@ -46,9 +46,11 @@ TOO_OFTEN = "Too many wrong codes came from this address. Try again in a minute.
 
 
 class Press(BaseModel):
-    """A phone's press: 1 for the next chapter, -1 for the previous one, 0 to look for the stage.
+    """A message by which a phone turns a stage, the page as an audience sees it.
 
-    The phone's `number` grows with each press.
+    `by` is 1 for the next chapter and -1 for the previous one; 0 only asks whether the stage is
+    connected. `code` is the stage's code, and `phone` is a name that the phone made up. `number`
+    grows with each press of the phone.
     """
 
     model_config = ConfigDict(strict=True, extra="forbid")
@@ -60,7 +62,10 @@ class Press(BaseModel):
 
 
 class Heard(BaseModel):
-    """A stage's confirmation that it heard all turns up to `turn`."""
+    """A message by which a stage confirms that it received all turns up to number `turn`.
+
+    A turn is a phone's request for the stage's next or previous chapter.
+    """
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
@@ -69,10 +74,10 @@ class Heard(BaseModel):
 
 @dataclass
 class Turn:
-    """A turn of a stage's chapters, made by a press.
+    """A request for a stage's next or previous chapter, made by a phone's press.
 
-    `heard` becomes true once the stage confirms the turn, and false if the stage does not
-    confirm it in time.
+    `by` is 1 or -1. `heard` becomes True once the stage confirms the turn, and False if the stage
+    does not confirm it in time.
     """
 
     number: int  # number among the turns of the stage
@@ -83,7 +88,10 @@ class Turn:
 
 @dataclass
 class Stage:
-    """A stage with a code. Only the stage knows the secret `key`, with which it asks for turns."""
+    """A page that the audience of a talk sees, and that phones turn by its `code`.
+
+    Only the stage itself knows the secret `key`, with which it asks for the phones' turns.
+    """
 
     code: str
     key: str
@@ -99,7 +107,7 @@ class Stage:
 
 
 class Remotes:
-    """The stages that have a code. All methods are called from the server's loop."""
+    """The stages that phones can turn. All methods are called from the server's event loop."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -107,7 +115,7 @@ class Remotes:
         self._wrong: dict[tuple[str, str], list[float]] = {}  # times, by kind and address
 
     def open(self, address: str) -> Stage | None:
-        """Return a stage with a new code, or None if there are too many stages."""
+        """Return a new stage with a code; None if there are too many, in all or for `address`."""
         self._forget()
         own = sum(stage.address == address for stage in self._stages.values())
         if len(self._stages) >= STAGES or own >= OWN_STAGES:
@@ -158,14 +166,14 @@ class Remotes:
             stage.seen = self._clock()
 
     def heard(self, stage: Stage, number: int) -> None:
-        """Mark the stage's turns up to turn `number` as heard."""
+        """Note that the stage has confirmed all its turns up to number `number`."""
         for turn in stage.waiting:
             if turn.number <= number:
                 turn.heard.set_result(True)
         stage.waiting = [turn for turn in stage.waiting if turn.number > number]
 
     async def press(self, press: Press, address: str) -> tuple[int, str]:
-        """Pass a press to its stage, and wait until the stage has heard it.
+        """Pass a phone's press to its stage, and wait until the stage confirms it.
 
         Returns:
             An HTTP status and, unless it is 200, the reason.
@@ -200,7 +208,7 @@ class Remotes:
     def open_hall(self, stage: Stage, is_open: bool) -> str:
         """Open a stage's hall and return the hall's code, or close the hall and return "".
 
-        Closing drops the hall's prompts.
+        A hall is the list of prompts that phones propose to the stage. Closing it drops them.
         """
         if not is_open:
             stage.hall = None
@@ -211,7 +219,7 @@ class Remotes:
         return stage.hall.code if stage.hall else ""
 
     def take(self, stage: Stage, number: int) -> None:
-        """Note that a prompt of the stage's hall was picked."""
+        """Remove prompt `number` from the stage's hall, because the speaker has picked it."""
         if stage.hall:
             stage.hall.take(number)
             stage.news.set()
@@ -241,7 +249,10 @@ class Remotes:
         self._wrong.setdefault((kind, address), []).append(self._clock())
 
     def _forget(self) -> None:
-        """Drop stages whose codes have ended, and wrong codes sent over WRONG_SECONDS ago."""
+        """Drop stages that are too old or too long away, and forget old wrong codes.
+
+        Wrong codes count against their address for WRONG_SECONDS.
+        """
         now = self._clock()
         self._stages = {
             code: stage

@@ -31,8 +31,8 @@ OTHER_SITE = f"This page does not answer to another site's page.{NAMED}"
 def names_of(environment: Mapping[str, str] = os.environ) -> frozenset[str]:
     """Return the names under which the page is served, and the sites whose pages may call it.
 
-    They are the machine's own names, the names in the setting `hosts`, which a proxy passes on,
-    and on a Space the names of the Space and of the hub.
+    They are the machine's own names and those in the setting `hosts`: names under which a proxy
+    serves the page, and other sites. On a Space, they are also the names of the Space and the hub.
     """
     names = [*LOOPBACK, socket.gethostname(), environment.get("GRADIO_SERVER_NAME", "")]
     if "SPACE_ID" in environment:  # with a domain of its own it has several

@@ -1,4 +1,4 @@
-"""Where a request comes from."""
+"""Finds the session and the network address that a request comes from."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def session_of(client: gr.Request) -> str:
 
 
 def address(client: gr.Request | Request) -> str:
-    """Return a visitor's address as `network_of` has it; "" if it is unknown.
+    """Return a visitor's IPv4 address or IPv6 network (see `network_of`); "" if it is unknown.
 
     If a proxy that FORWARDED_ALLOW_IPS names sent the request, this is the address that the proxy
     passed on.
@@ -26,7 +26,11 @@ def address(client: gr.Request | Request) -> str:
 
 @functools.lru_cache(4096)
 def network_of(host: str) -> str:
-    """Return `host`; for IPv6, its network of 64 bits, as one customer has a whole network."""
+    """Return the part of an IP address that one customer has.
+
+    This is the whole of an IPv4 address, but only the 64-bit network of an IPv6 address. A `host`
+    that is no IP address is cut to 64 characters.
+    """
     try:
         number = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:

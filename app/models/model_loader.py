@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 
 class ModelLoader:
-    """Loads a model once, in its own thread. `note` is the text that the board shows meanwhile."""
+    """Loads a model once, in its own thread. While it loads, the board shows the text `note`."""
 
     def __init__(self, load: Callable[[], Any], note: str = "Loading the model…") -> None:
         self._load, self._lock = load, threading.Lock()
@@ -77,7 +77,7 @@ class ModelLoader:
 
 
 def free_memory() -> None:
-    """Free the memory of a public model that is no longer referred to."""
+    """Free the memory, also on a GPU, of models to which nothing refers any more."""
     gc.collect()
     if torch.cuda.is_initialized():
         torch.cuda.empty_cache()

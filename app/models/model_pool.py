@@ -167,10 +167,10 @@ class ModelPool:
         return self.own, why
 
     def fillable(self) -> dict[str, list[int | str]]:
-        """Return, by name, [rows, columns, codes, part] of each model that can fill in here.
+        """Return [rows, columns, codes, part] for each model that can fill in here, by its name.
 
-        `codes` is the number of the model's codes. `part`, what it can fill in, is a value of
-        Fills.
+        `rows` and `columns` are those of the token grid, and `codes` is the size of the codebook.
+        `part` is the value of Fills that says what the model can fill in.
         """
         return {
             card.name: [*card.grid, card.codes, card.fills_in.value]
@@ -179,7 +179,7 @@ class ModelPool:
         }
 
     def waiting(self, request: RaceRequest) -> Waiting:
-        """Return a request's race as it is before it begins.
+        """Return a request's race as a Waiting, which draws the board before the race begins.
 
         The Waiting names the race's machine only if the race will run on this CPU. Raises
         SettingError for a model that is not on the page.
@@ -258,7 +258,8 @@ class ModelPool:
     def _loader(self, name: str) -> ModelLoader | None:
         """Return the model's loader, or None while a different public model is loading.
 
-        A public model without a loader gets one, in place of the public model that was loaded.
+        If a public model has no loader yet, it gets one. This replaces the loader, and thereby the
+        loaded model, of the previous public model.
         """
         if name == self.own.name:
             return self.loader
@@ -338,7 +339,11 @@ def _needs_gpu(card: ModelCard) -> str:
 
 
 def _slow(card: ModelCard, dtype: torch.dtype) -> Availability:
-    """Return a model's availability on this CPU, which depends on the time its lanes would take."""
+    """Return a model's availability on this CPU, judged by the time that its lanes would take.
+
+    A model is not available if vanilla AR would take over SLOW_SECONDS. Otherwise the note says
+    how long a picture takes, and how much memory a race takes.
+    """
     plain, other = (lane_seconds(card, dtype, Lane(SLOW_LANES[i])) for i in (0, -1))
     if plain > SLOW_SECONDS:
         return Availability("a picture takes hours on this machine's processor.", "too slow here")

@@ -66,7 +66,10 @@ def hint(prompt: str, prompts: Prompts) -> str:
 
 
 def typed_hint(prompt: Any, card: ModelCard | None) -> str:
-    """Return the hint for a prompt while it is typed; "" if it cannot race as it stands."""
+    """Return the hint for a prompt that is still being typed.
+
+    Returns "" without a card, and for a prompt that is empty or too long to race.
+    """
     if not isinstance(prompt, str) or not prompt.strip() or len(prompt) > MAX_PROMPT:
         return ""
     return hint(prompt, card.prompts) if card else ""
@@ -75,8 +78,9 @@ def typed_hint(prompt: Any, card: ModelCard | None) -> str:
 def word_groups(vocabulary: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the names that a prompt can use, as one {title, kind, words} for each heading.
 
-    Each of `words` is a list of three texts: the name, its emoji ("" if it names no thing), and
-    the name in all languages, in which the page searches.
+    A heading is a group of things, or another kind of word. Each of `words` is a list of three
+    texts: the name, its emoji ("" if it names no thing), and the name in all languages with "|"
+    between them. The page searches in the third text.
     """
     names = reader_of(WEIGHTS).names
     emoji, called = {name: text for text, (_, name) in names.emoji.items()}, names.called()

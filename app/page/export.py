@@ -127,9 +127,10 @@ def make_file(
 ) -> bytes:
     """Return the content of a file of this `kind`; `kind`, `speed` and `instant` are unchecked.
 
-    A film is made frame by frame. Between two frames, lanes may step, and `progress` is called
-    with the fraction that is done. The seconds that the film takes are subtracted from the
-    visitor's `allowance`. Raises SettingError, also if a film takes too long.
+    A film is made frame by frame. Between two frames, the lanes of a running race may step, and
+    `progress` is called with the fraction that is done. The seconds that it takes to make the film
+    are subtracted from the visitor's `allowance`. Raises SettingError, also if a film takes too
+    long.
     """
     with BETWEEN_STEPS.work() as work:
         if not isinstance(kind, str) or kind not in KINDS:

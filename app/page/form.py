@@ -29,9 +29,10 @@ def unfolding(section: gr.Accordion) -> gr.State:
 
 
 def unchecked(component: Any) -> Any:
-    """Make a component pass its value on as it was sent.
+    """Turn off gradio's checks of a component's value, and return the component.
 
-    Gradio's own checks fail on wrong types without a message.
+    Handlers then get the value as it was sent. Gradio's own checks fail on wrong types without a
+    message.
     """
     component.preprocess = lambda payload: payload
     return component
@@ -46,7 +47,7 @@ class Fields:
 
     @property
     def initial(self) -> dict[str, Any]:
-        """Return the values with which the page is served, by name."""
+        """Return each component's value on a page that has just opened, by the component's name."""
         return {name: each.value for name, each in zip(self._names, self.components, strict=True)}
 
     def component(self, name: str) -> gr.components.Component:

@@ -44,7 +44,7 @@ COMMAND = "<p>In a terminal: <code>{}</code></p>"
 
 
 def seeds_section(races: Races, shown: gr.State, board: gr.HTML, on_board: gr.Textbox) -> None:
-    """Lay out the section of several seeds.
+    """Lay out the section that repeats the race on the board from several seeds.
 
     `shown` is the id of the race on the page, and changes once that race is over.
     """

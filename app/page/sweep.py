@@ -35,7 +35,7 @@ FIGURES = 2  # passes and seconds
 
 
 def sweep_section(races: Races, shown: gr.State, board: gr.HTML, on_board: gr.Textbox) -> None:
-    """Lay out the section of a sweep.
+    """Lay out the section in which one lane races with several values of a knob.
 
     `shown` is the id of the race on the page, and changes once that race is over.
     """

@@ -73,8 +73,8 @@ def opening(trace: Trace) -> tuple[int | None, str]:
 def answer(trace: Trace, lane: Any, rule: Any, knobs: Mapping[str, Any]) -> str:
     """Say how many of a lane's rejected drafts another rule would have accepted.
 
-    It judges the first rejection of every step. `knobs` has the sliders' values, by field. Raises
-    SettingError.
+    The rule judges each step's first rejected draft. `knobs` has the sliders' values by field, such
+    as "gsd.G". Raises SettingError.
     """
     choices = {index: title for title, index in lane_choices(trace)}
     if not choices:

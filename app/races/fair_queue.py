@@ -30,8 +30,8 @@ class QueueFullError(Exception):
 class Ticket:
     """One race in the queue.
 
-    `cancelled` is empty until the race loses its place, and then the reason, for the user. A
-    race that is running on the device then ends by itself.
+    `cancelled` is "" until the race loses its place; then it is the reason, in words for the user.
+    If the race already runs on the device at that time, it ends by itself.
     """
 
     visitor: Hashable

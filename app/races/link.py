@@ -15,7 +15,7 @@ instead, and `go=1` starts the race at once.
 
 The page's script reads what to show on the board (static/controls/moment.js). `t` is a time on
 the `clock`, or `end`. The machine of the modelled clock is given by name or by its three
-`costs`. `pass` is a lane and the passes that it had made, in case the race is run again.
+`costs`. `pass` is a lane and its number of passes at that time, in case the race is run again.
 `layer` is the layer, and `cell` is a token, as lane and cell. `lane` (`shown` in older links)
 has the lanes shown, by number or by decoder. `tour` is the chapter of the tour. With `embed=1`
 the page is the board alone.

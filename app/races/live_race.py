@@ -242,7 +242,7 @@ class LiveRace:
 
 
 def _stopped_update(board: Snapshot, note: str) -> Update:
-    """Return a last update for a race that had none: every lane stops where it was."""
+    """Return the last update for a race that ended without one: every lane stops where it was."""
     going = (LaneState.WAITING, LaneState.RACING)
     lanes = tuple(
         LaneUpdate(

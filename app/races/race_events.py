@@ -1,7 +1,7 @@
 """The routes by which pages watch a race, bet and vote on it, and say that a visitor leaves.
 
-A page watches a race by server-sent events. Many phones cost the race hardly more than one: no
-watcher takes a thread, or a place in gradio's queue.
+A page watches a race by server-sent events. Many phones that watch cost the race hardly more than
+one phone: no watcher takes a thread, or a place in gradio's queue.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class Bet(BaseModel):
 def race_routes(
     find: Find, replay: Callable[[StoredRace], Snapshot], leave: Callable[[str], None]
 ) -> list[Route]:
-    """Return the routes of a race's events, of bets and votes on a race, and of leaving the page.
+    """Return the routes for a race's events, for bets and votes on it, and for leaving the page.
 
     Races are found by id. A race that is over is sent as one event, its `replay`. For a race
-    that is not kept, the answer is 204, after which no browser asks again. By a vote, a voter
-    guesses which lane changes the distribution. Votes are kept as long as their race.
+    that is not kept, the answer is 204, after which no browser asks again. A vote is a guess which
+    lane changes the distribution. Votes are kept as long as their race.
     """
     one_at_a_time = CapacityLimiter(1)  # the page needs the server's other threads
     only_events = WeakKeyDictionary[StoredRace, bytes]()  # of races that are kept elsewhere

@@ -138,7 +138,11 @@ class RaceRunner:
             ) from error
 
     def _run_here(self, models: list[ImageModel], live: LiveRace) -> None:
-        """Take the only model out of the list `models`, and run a race on it."""
+        """Take the only model out of the list `models`, and run a race on it.
+
+        The empty list keeps no reference to the model: the thread holds its arguments a little
+        longer than it runs.
+        """
         model = models.pop()
         race, failures = Race(model, live.request), set[Failure | None]()
         note = hint(live.request.prompt, self._pool.card(live.request.model).prompts)

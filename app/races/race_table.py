@@ -81,10 +81,10 @@ class _Entry:
 class RaceTable:
     """Races in progress and races that are over, by id.
 
-    The table keeps at most MAX_BYTES for a visitor, MAX_ADDRESS_BYTES for an address, and the
-    races of `max_visitors` visitors. The least recently used races are dropped first. If there
-    are too many visitors, those of the address with the most visitors are dropped first. Races
-    are also dropped KEPT_SECONDS after their visitor's page is gone.
+    The table keeps at most MAX_BYTES of races for a visitor, MAX_ADDRESS_BYTES for an address, and
+    the races of `max_visitors` visitors. The least recently used races are dropped first. If there
+    are too many visitors, the address with the most visitors is the first whose visitors lose
+    their races. Races are also dropped KEPT_SECONDS after their visitor's page is gone.
     """
 
     def __init__(self, max_visitors: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -126,7 +126,10 @@ class RaceTable:
             return entry.race
 
     def stop(self, race_id: str, visitor: str) -> None:
-        """Stop a race that the visitor began here; if it is over, stop the rest of its series."""
+        """Stop a race that the visitor began here; if it is over, stop the rest of its series.
+
+        A series is one race from several seeds, one after another.
+        """
         with self._lock:
             entry = self._entries.get(race_id)
             if entry is not None and entry.visitor == visitor and entry.stopped is not None:
@@ -173,7 +176,11 @@ class RaceTable:
             self._entries.pop(newest.race.id, None)
 
     def _visitors_away(self) -> set[str]:
-        """Return the visitors whose races are dropped to make room for other visitors' races."""
+        """Return the visitors, beyond `max_visitors`, whose races are dropped.
+
+        Each is from the address that has the most visitors at that point, and is the one of them
+        whose races were last used longest ago.
+        """
         here: dict[str, str] = {}  # the addresses of visitors, who was here last first
         for entry in reversed(self._entries.values()):
             here.setdefault(entry.visitor, entry.address)

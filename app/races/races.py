@@ -230,9 +230,9 @@ class Races:
     def stop(self, race_id: Any, key: Any, session: str) -> None:
         """Stop a race and the rest of its series; only the page that began the race may do this.
 
-        That page has the race's key, also after a reload. If the race is over already, the rest
-        of its series is still stopped. Raises gr.Error if another page asks to stop a race in
-        progress.
+        A series is one race from several seeds, one after another. The page that began the race
+        has the race's key, also after a reload. If the race is over already, the rest of its
+        series is still stopped. Raises gr.Error if another page asks to stop a race in progress.
         """
         race = self.find(race_id, session, key)
         if isinstance(race, LiveRace):

@@ -16,7 +16,10 @@ from engine.trace import MAX_SIDE, Header
 
 @dataclass(frozen=True, slots=True)
 class KnobField:
-    """A knob in a group of settings. Its key in KNOBS is its name in links: `sjd.window`, say."""
+    """A knob of a `group` of settings: a decoder's, or the sampling's.
+
+    Its key in KNOBS is also its name in links, such as `sjd.window`.
+    """
 
     group: str
     name: str

@@ -26,7 +26,7 @@ class Work:
 
     @property
     def seconds(self) -> float:
-        """The seconds of this work so far, without waiting."""
+        """The seconds that this work has taken so far, without its waits between parts."""
         return self._seconds + self._part
 
     @property
@@ -49,7 +49,7 @@ class Work:
 class BetweenSteps:
     """Keeps the steps of lanes and other work from running at the same time.
 
-    A step or a part of other work waits at most PATIENCE for the other. Races on several
+    A step or a part of other work waits at most PATIENCE seconds for the other. Races on several
     devices may step at once. While a race is on, only one piece of work runs at a time, for at
     most SHARE of the time: after d seconds of work, no work starts for d (1 / SHARE - 1) seconds.
     A piece of work must not begin another one.

@@ -113,7 +113,7 @@ class RaceStream:
     def events(self) -> Generator[Snapshot | Update | Idle, None, None]:
         """Yield a snapshot at once; then, for each frame of the race, an update or an Idle.
 
-        Updates come as often as DRAWING_SHARE and the settings allow. An update is the last event.
+        Updates come as often as DRAWING_SHARE and the settings allow. The last event is an update.
         """
         use_threads(self.race.model)
         board, started, drawing, updates = self._board, time.monotonic(), 0.0, 0

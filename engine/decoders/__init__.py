@@ -65,7 +65,10 @@ def decoder_of(name: str) -> type[Decoder]:
 
 
 def badge_of(name: str) -> Badge:
-    """Return a built-in decoder's badge; for another decoder, the badge that its verdict gives."""
+    """Return a decoder's badge: a built-in decoder's own, else the one that its verdict gives.
+
+    A decoder from outside that has no verdict is NOT_JUDGED.
+    """
     if name in BUILT_IN:
         return BUILT_IN[name].badge
     verdict = VERDICTS.get(name)
@@ -75,9 +78,9 @@ def badge_of(name: str) -> Badge:
 def lane_badge(name: str, dtype: str) -> Badge:
     """Return the badge of a lane whose model computed in `dtype`.
 
-    In half precision a pass over a window and a pass over one token differ in their last bits. A
-    draw near the edge between two tokens can then give the other token. So only vanilla AR's own
-    lane is certain to draw vanilla AR's image.
+    In half precision, IDENTICAL becomes ROUNDED in all lanes but vanilla AR's own. A pass over a
+    window and a pass over one token then differ in their last bits. So a draw near the edge between
+    two tokens may give the other token.
     """
     badge = badge_of(name)
     rounds = badge is Badge.IDENTICAL and name != "ar" and dtype in HALF

@@ -24,7 +24,7 @@ DRAFTS = ("self", "n-gram")
 
 @dataclass(frozen=True, slots=True)
 class ASSDSettings(Settings):
-    """ASSD's settings; k = 5 is the paper's value (Sec. 6.1, Table 5)."""
+    """ASSD's settings; the default k = 5 is the paper's value (Sec. 6.1, Table 5)."""
 
     drafts: str = knob(
         "self",
@@ -106,9 +106,9 @@ class ASSD(WindowDecoder):
 
 
 def drafting(state: DecodeState) -> bool:
-    """Return whether this is a draft pass.
+    """Return whether the current step is a draft pass.
 
-    Draft and verification passes alternate, and a draft pass that leaves nothing to verify ends the
-    image.
+    Draft and verification passes alternate, beginning with a draft pass. If a draft pass leaves
+    nothing to verify, it is the image's last pass.
     """
     return state.step % 2 == 0

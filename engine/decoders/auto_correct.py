@@ -98,19 +98,20 @@ class AutoCorrect(Priced):
         return torch.where(is_kept[:, None], window.q, verification.p)
 
     def _kept(self, state: DecodeState) -> int:
-        """Return how many tokens of the row's part are uncommitted after the part's last pass.
+        """Return how many tokens the next pass commits without a test.
 
-        The next pass commits them. Returns 0 while the part has passes left.
+        These are the tokens that the last pass over a part of the row left uncommitted. The result
+        is 0 while the part has passes left.
         """
         n, begin = state.frontier, self._begin(state.frontier)
         return self._end(n) - n if n - begin == self.settings.rounds else 0
 
     def _begin(self, position: int) -> int:
-        """Return the first position of the part of a row to which `position` belongs."""
+        """Return the first position of the row part that contains `position`."""
         column = position % self.plan.stride
         return position - column % (MAX_ROWS // 2)  # a pass reads up to two parts
 
     def _end(self, position: int) -> int:
-        """Return the first position after the part of a row to which `position` belongs."""
+        """Return the first position after the row part that contains `position`."""
         row_end = (position // self.plan.stride + 1) * self.plan.stride
         return min(row_end, self._begin(position) + MAX_ROWS // 2)

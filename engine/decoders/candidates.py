@@ -16,11 +16,12 @@ from engine.trace import Status
 
 @dataclass(slots=True, kw_only=True)
 class TreeWindow(Window):
-    """A window with a tree.
+    """A window whose first positions have several candidates each, which form a tree.
 
-    `candidates` [n, K] has the candidates of the first positions: a row for each level, or for
-    traversal verification a row for each parent, level by level. A row below a spine node begins
-    with the spine's draft. `candidate_q` [n, K, V] has the distribution of each candidate's draw.
+    `candidates` [n, K] has one row for each level of the tree. For traversal verification it has
+    one row for each parent instead, level by level. If the parent is on the spine, its first
+    candidate is the spine's draft. `candidate_q` [n, K, V] has the distribution that each candidate
+    was drawn from. `layout` gives the parent of each row of the pass.
     """
 
     layout: Tree
@@ -31,9 +32,10 @@ class TreeWindow(Window):
 def draw_candidates(drafts: Tensor, q: Tensor, u: Tensor) -> tuple[Tensor, Tensor]:
     """Return K candidates for each of n drafts [n, K], and their distributions [n, K, V].
 
-    The first candidate is the draft itself; the others are drawn from the draft's q [n, V] without
-    replacement, with the numbers u [n, K], of which the first is not used. A candidate's
-    distribution is q without the earlier candidates, or all zero where q has no further token.
+    The first candidate is the draft itself. The others are drawn from the draft's q [n, V] without
+    replacement, with the uniform numbers u [n, K]; the first number of a row is not used. A
+    candidate's distribution is q without the earlier candidates. It is all zero where q has no
+    further token.
     """
     tokens, drawn_from = [drafts], [q]
     for k in range(1, u.shape[1]):
@@ -116,7 +118,8 @@ class CandidateWalk:
     def finish(self, window: Window, u: Tensor, u_end: Tensor) -> Verification:
         """Go on from the tree's last level down the spine, as SJD does; return the verification.
 
-        The numbers `u` [R] test the drafts, and `u_end` [R] samples the last token.
+        The numbers `u` [R] test the drafts. `u_end` [R] has a number for each position that may be
+        the last; it samples the last token.
         """
         rows, levels = len(window.drafts), len(self.tokens)
         spine, room = self.p[:rows], self.room
@@ -152,7 +155,7 @@ def path_verification(
     Args:
         window: a window of R drafts.
         p: the model's distributions, one for each row of the pass [rows, V].
-        path: the row that leads to each position [R].
+        path: row of the pass that asks for each position [R].
         end: number of accepted drafts [1].
         rejected: whether a draft was rejected after them [1].
         remainder: the distribution of the last token, not normalised [1, V].

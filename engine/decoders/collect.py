@@ -41,7 +41,7 @@ class Rule(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """The part of a step from which `collect` computes the record, perhaps later."""
+    """The tensors of a step from which `collect` makes its record, at once or steps later."""
 
     window: Window
     verification: Verification
@@ -114,7 +114,7 @@ class Packed:
         return self.flat.nbytes
 
     def to_host(self) -> Packed:
-        """Begin the copy to the host; the result may be read after the next wait."""
+        """Return a copy on the host; it is complete after the next `StepClock.wait`."""
         return replace(self, flat=to_host(self.flat))
 
     def read(self) -> Found[np.ndarray]:

@@ -162,8 +162,9 @@ class DecodeState:
     def drafts_left(self, count: int) -> tuple[Tensor, Tensor, Tensor]:
         """Return the first `count` drafts that the last step left, as a window's rows.
 
-        Returns the drafts [count + 1], their q, and which drafts exist (bool). The last row has no
-        draft. In each row without a draft, q is 0 and the token means nothing.
+        Returns the drafts [count + 1], their q [count + 1, V], and which drafts exist (bool
+        [count + 1]). The last row has no draft. In each row without a draft, q is 0 and the token
+        means nothing.
         """
         rows = self._offsets[: count + 1] + self.count
         last = len(self.drafts) - 1

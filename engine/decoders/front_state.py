@@ -92,11 +92,11 @@ class FrontState(DecodeState):
         return self._pass.numbers
 
     def _draw(self, purpose: Purpose, rows: int, count: int) -> Tensor:
-        """Return random numbers for the position of each window row.
+        """Return `count` random numbers for the position of each window row [window rows, count].
 
-        The noise has a branch for each grid row that can advance at the same time. All branches
-        have the same numbers, but each computes them ahead for one row, because the rows advance
-        separately.
+        Grid rows that advance at the same time read different branches of the noise
+        (`Noise.branch`). Every branch gives the same number for the same position. A branch
+        computes numbers ahead, and so serves one grid row at a time. The branches only save time.
         """
         stride, parts = self.plan.stride, list[Tensor]()
         sizes = np.bincount(self.numbers.front).tolist()
@@ -128,7 +128,8 @@ class FrontState(DecodeState):
     def kept(self, path: Sequence[int]) -> list[int]:
         """Return the window rows that stay in the cache.
 
-        These are the rows on the path, except borrowed roots, and the rows of closing fronts.
+        These are the rows of closing fronts, and those rows on the path that are not borrowed
+        roots. A borrowed root reads a token of the grid row above (`Front.borrows`).
         """
         roots = list(zip(self._pass.roots, self.fronts, strict=False))
         borrowed = {row for row, front in roots if front.borrows}

@@ -25,11 +25,11 @@ from engine.trace.rows import TOP
 
 @dataclass(frozen=True, slots=True)
 class GSDSettings(SpeculativeSettings):
-    """GSD's settings, with the paper's values: d = 0.5 and delta = 0.15 (Sec. 5), G = 10 (Table 1).
+    """GSD's settings; the defaults are the paper's values.
 
-    The paper's d is a squared distance between one model's embeddings and means nothing for another
-    model. Here distances are squared L2 in the codebook, scaled so that an average pair of codes is
-    0.5 apart.
+    These are d = 0.5 and delta = 0.15 (Sec. 5), and G = 10 (Table 1). The paper's d is a squared
+    distance between one model's embeddings and means nothing for another model. Here distances are
+    squared L2 in the codebook, scaled so that an average pair of codes is 0.5 apart.
     """
 
     G: int = knob(
@@ -113,7 +113,7 @@ class GSD(JacobiWindowDecoder):
 
 
 def spread_of(codebook: Tensor) -> Tensor:
-    """Return the squared distance that counts as 1: twice the mean over all pairs of codes."""
+    """Return the unit of squared distances (0-dim): twice their mean over all pairs of codes."""
     return 4 * codebook.var(0, correction=0).sum()
 
 
@@ -153,8 +153,8 @@ def group_acceptances(
 ) -> Tensor:
     """Return `group_acceptance` of every token as a draft, [H, V] float64.
 
-    One sort replaces a search for each token. A row of p gives at most `most` tokens a probability,
-    and all other tokens have an acceptance of 0.
+    Each row of p is sorted once, in place of a search for each token. A row has at most `most`
+    tokens with p > 0. All other tokens have an acceptance of 0.
     """
     V, half = p.shape[-1], _half(p.shape[-1], settings)
     count = min(V, most + half)  # with the neighbours of the least likely of the `most` tokens

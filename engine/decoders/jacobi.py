@@ -43,8 +43,8 @@ def commit_agreeing(
 ) -> Verification:
     """Commit y [R] up to and including the first position where draft and y differ.
 
-    Up to that position every row of p was computed on a final prefix. The remaining y are the next
-    drafts. `acceptance` [R] is only recorded.
+    `y` has a sample of each row of p [R, V]. Up to that position every row of p was computed on a
+    final prefix. The remaining y are the next drafts. `acceptance` [R] is only recorded.
     """
     room = state.room.clamp_max(len(p) - 1)
     first = count_leading(window.drafts == y, room)

@@ -53,7 +53,8 @@ def init_knob(needs: tuple[str, str] | None = None) -> Any:
 def fresh_knob(default: str) -> Any:
     """Return the knob for the q of new drafts.
 
-    SJD's and GSD's code use a one-hot q, SJD-PAC's code a uniform q, with which more drafts pass.
+    The code of SJD and of GSD uses a one-hot q, that of SJD-PAC a uniform q. More drafts pass with
+    a uniform q.
     """
     return knob(
         default,
@@ -66,8 +67,8 @@ def fresh_knob(default: str) -> Any:
 class JacobiWindowSettings(Settings):
     """Settings of a Jacobi window.
 
-    All of SJD's published test scripts have L = 16 as `window`. The scripts for Lumina-mGPT have
-    `random` as `init`.
+    The defaults are those of SJD's published test scripts. All scripts have a window of L = 16. The
+    scripts for Lumina-mGPT have `init` = random.
     """
 
     window: int = window_knob(16)

@@ -44,12 +44,15 @@ PAPER_K, PAPER_CODES = 1000, 16384  # k of the paper's main results (Table 3); L
 class LanternSettings(JacobiWindowSettings):
     """LANTERN's settings.
 
-    k = 0 stands for the paper's share of the codes, 1000 of LlamaGen's 16,384 (Sec. 4.2.1). That is
-    62 of 1,024 and 125 of 2,048. delta = 0.1 is one of the paper's settings at temperature 1 (Table
-    3). The paper's drafter proposes a tree of 60 tokens (App. C; 58 in the released code) with
-    depth 5 and width 10. The defaults here take the fewest seconds on a laptop: where a
-    distribution is flat, a tree's likeliest tokens are accepted less often than a sampled chain.
-    LANTERN++ bounds the added mass by (lambda - 1) p(x) instead of delta.
+    The default k = 0 stands for the paper's share of the codes, 1000 of LlamaGen's 16,384 (Sec.
+    4.2.1). That is 62 of 1,024 and 125 of 2,048. The default delta = 0.1 is one of the paper's
+    settings at temperature 1 (Table 3). LANTERN++ bounds the added mass by (lambda - 1) p(x)
+    instead of delta.
+
+    The paper's drafter proposes a tree of 60 tokens (App. C; 58 in the released code) with depth 5
+    and width 10. The default here is a chain with depth 3, because it takes the fewest seconds on a
+    laptop. Where a distribution is flat, a tree's likeliest tokens are accepted less often than a
+    sampled chain.
     """
 
     window: int = window_knob(16, needs=("drafter", "jacobi"))
@@ -231,14 +234,15 @@ class Lantern(JacobiWindowDecoder):
         return verification
 
     def committed(self, p: Tensor, q: Tensor, i: Tensor) -> Tensor:
-        """Return the distribution of the token that each test commits, for the drafts of a chain.
+        """Return the distribution [T, V] of the token that each of T tests of a chain commits.
 
-        For a tree, whose nodes try several drafts, see `TreeWalk.shift`. The probability that x
-        is drafted and rejected is m(x) = q(x) - p(x) - (the mass of A), or 0 if that is negative.
-        The replacement is drawn from max(p - q, 0) on the tokens outside A. So token v is committed
-        with probability q(v) - m(v) + max(p(v) - q(v), 0) W(v). W(v) is a sum over each
-        x whose A does not contain v. Its terms are m(x) divided by the total of max(p - q, 0)
-        outside that A.
+        The probability that x is drafted and rejected is m(x) = q(x) - p(x) - (the mass of A), or 0
+        if that is negative. The replacement is drawn from max(p - q, 0) on the tokens outside A,
+        and r(x) is its sum over these tokens. Then token v is committed with probability q(v) -
+        m(v) + max(p(v) - q(v), 0) W(v). W(v) is the sum of m(x) / r(x) over all x whose A does not
+        contain v.
+
+        For a tree, whose nodes try several drafts, see `TreeWalk.shift`.
         """
         wide, draft = exact(p), exact(q)
         excess, total = (wide - draft).clamp_min(0), p.sum(-1, dtype=torch.float64)
@@ -246,11 +250,10 @@ class Lantern(JacobiWindowDecoder):
         weights, remaining = torch.zeros_like(total), excess.sum(-1)
 
         def lacking(row: Tensor, x: Tensor, near: Tensor) -> tuple[Tensor, Tensor]:
-            """Return how far each draft x [N] falls short of q(x), and which neighbours are in A.
+            """Return q(x) less the mass of x and A, for drafts x [N], and the members of A.
 
-            The shortfall is q(x) less the mass of x and A. `row` [N] is the row of p for each
-            draft. `near` [N, k - 1] indexes the neighbours in the flat p. A neighbour in A is True
-            in the second result [N, k - 1].
+            The second result is True for the neighbours in A (bool [N, k - 1]). `row` [N] is the
+            row of p for each draft. `near` [N, k - 1] has the neighbours' indices in the flat p.
             """
             masses = p.take(near)
             within = within_bound(masses, neighbourhood_bound(p[row, x], self.settings))
@@ -354,9 +357,9 @@ def bounded_neighbourhood(p: Tensor, nearest: Tensor, bound: Tensor) -> tuple[Te
 
 
 def within_bound(masses: Tensor, bound: Tensor) -> Tensor:
-    """Return which neighbours with `masses` [.., k - 1], nearest first, are in the neighbourhood.
+    """Return which neighbours are in the neighbourhood (bool [.., k - 1]).
 
-    The sum of their masses may exceed `bound` [..] by a rounding error, except that a bound of 0
-    stays 0.
+    `masses` [.., k - 1] has the neighbours' probabilities, nearest first. The sum of those in the
+    neighbourhood may exceed `bound` [..] by a rounding error. A bound of 0 is exact.
     """
     return masses.cumsum(-1) <= bound[..., None] * (1 + 1e-6)

@@ -251,5 +251,5 @@ class TreeWalk:
 
 
 def _and_end(values: Tensor, end: float = 0) -> Tensor:
-    """Append `end` to the values [levels, ..] of a path's drafts, for the row without a draft."""
+    """Append `end` to values [levels, ..], one per draft of a path, for the row after them."""
     return torch.cat([values, torch.full_like(values[:1], end)])

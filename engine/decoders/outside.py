@@ -87,7 +87,7 @@ def classes_of(file: Path) -> list[type[Decoder]]:
 
 
 def last_line(error: BaseException, file: Path) -> int | None:
-    """Return the last line of `file` in an error's traceback, or None."""
+    """Return the line number of an error's last frame in `file`; None if no frame is in it."""
     lines = [
         line for path, line, *_ in traceback.extract_tb(error.__traceback__) if path == str(file)
     ]
@@ -155,7 +155,10 @@ def _check_settings(which: str, settings: type) -> None:
 
 
 def stand_in(name: str) -> type[Decoder]:
-    """Return a stand-in for a decoder that a trace names and this machine lacks."""
+    """Return a class with a name and a badge, for a decoder that this machine lacks.
+
+    It lets the page show a trace that names the decoder. It cannot decode.
+    """
     facts = {
         "name": name,
         "title": name,

@@ -20,7 +20,7 @@ from engine.trace import Status
 
 @dataclass(frozen=True, slots=True)
 class ParallelSettings(Settings):
-    """Settings of parallel decoding; MaskGIT has T = 8 for images of 16 x 16 tokens (Table 1)."""
+    """Settings of parallel decoding; the default T = 8 is MaskGIT's for 16 x 16 codes (Table 1)."""
 
     T: int = knob(8, "Rounds, each of one pass: fewer are faster and fit worse.", low=1, high=64)
 

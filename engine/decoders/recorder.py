@@ -36,8 +36,9 @@ MOST_BYTES = 8 * 2**20  # of distributions that are kept to be collected togethe
 class _Made(NamedTuple):
     """A step whose rows have not been built yet.
 
-    `seen` is its observation, `start` the frontier before the step, and `rows` its number of rows
-    on the device. `step` is its row in the step table, except for what the observation will add.
+    `seen` is the step's observation, `start` the frontier before the step, and `rows` the number of
+    rows of its verification. `step` is its row of the step table, without the fields that are
+    computed from the observation.
     """
 
     seen: Observation | Packed
@@ -208,8 +209,9 @@ def _rows_of(
 def _before(position: np.ndarray, top: np.ndarray, latest: np.ndarray) -> np.ndarray:
     """Return, for each row, `top` of the previous row with the same position [R, 2 TOP].
 
-    The first row of a position gets that position's entry in `latest`. The entry is then replaced
-    by `top` of the position's last row.
+    `top` [R, 2 TOP] has the likeliest tokens of each row's p and their shares. The first row of a
+    position gets that position's entry in `latest`. The entry is then replaced by `top` of the
+    position's last row.
     """
     order = position.argsort(kind="stable")
     same = position[order[1:]] == position[order[:-1]]
@@ -236,7 +238,7 @@ def _groups(
 
 
 def _candidates(numbers: Found[np.ndarray], keep: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return, for each recorded row, how many candidates were tried; also return the candidates."""
+    """Return the number of candidates tried in each recorded row, and all these candidates."""
     free = keep & (numbers.whole[:, 2] != Status.FORCED)
     tried = (numbers.candidates >= 0) & free[:, None]
     p, q, acceptance, uniform = numbers.tests[tried].T.astype(float)
@@ -266,11 +268,11 @@ def _rejections(numbers: Found[np.ndarray], uniform: np.ndarray) -> np.ndarray:
 
 
 def find_sources(draft: np.ndarray, top: np.ndarray, latest: np.ndarray) -> np.ndarray:
-    """Return the Source of the q of each `draft` [N]; a missing draft is NONE.
+    """Return where the likeliest tokens of each draft's q are stored, a `Source` [N].
 
-    `top` [N, 2 TOP] has the likeliest tokens of each q and their shares, and `latest` those of the
-    latest p at the same position. If `top` and `latest` are equal, q counts as that p (BEFORE),
-    because nothing is known of the other tokens.
+    `draft` [N] is NONE where there is no draft. `top` [N, 2 TOP] has the likeliest tokens of each q
+    and their shares. `latest` has those of the latest p at the same position. If the two are equal,
+    q counts as that p (BEFORE), because nothing is known of the other tokens.
     """
     before = (top == latest).all(-1)
     certain = (top[:, 0] == draft) & (top[:, 1] == NONE) & (top[:, TOP] == ONE)

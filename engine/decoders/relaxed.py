@@ -26,8 +26,9 @@ LEAST = 0.05  # entropy's s where p is certain, which raises p the most
 class RelaxedSettings(SpeculativeSettings):
     """Settings of the relaxations.
 
-    k = 2 and e = 0.1 are the milder values in GSD's Table 1. Cool-SD's factor begins at k. `eps`
-    has Medusa's value. `nats` has the value in the code of entropy-aware acceptance, about ln 8192.
+    The defaults k = 2 and e = 0.1 are the milder values in GSD's Table 1. The default of `eps` is
+    Medusa's, and that of `nats` is from the code of entropy-aware acceptance, about ln 8192. With
+    relax = anneal (Cool-SD), `k` is the factor of the window's first draft.
     """
 
     relax: str = knob(

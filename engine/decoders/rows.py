@@ -31,7 +31,11 @@ KEPT = 0.5  # the released code keeps an untested draft whose p / q is above thi
 
 @dataclass(frozen=True, slots=True)
 class ParallelRowsSettings(AnySettings):
-    """Settings of parallel rows; the paper's tables and code have c = 4 to 32 and W = 8."""
+    """Settings of parallel rows.
+
+    The default `window` is the paper's W = 8. The paper's tables and code have c = 4 to 32; the
+    default is 4.
+    """
 
     c: int = knob(
         4,

@@ -22,7 +22,10 @@ from engine.settings import knob
 
 @dataclass(frozen=True, slots=True)
 class SCDSettings(SpeculativeSettings):
-    """SCD's settings. L = 32, because SJD gains nothing beyond L = 16 but SCD gains up to 64."""
+    """SCD's settings.
+
+    The default window is L = 32: SJD gains nothing beyond L = 16, but SCD gains up to L = 64.
+    """
 
     window: int = window_knob(32)
     coupling: str = knob(

@@ -29,7 +29,7 @@ from engine.settings import SettingError, Settings, Withdrawn, knob
 
 @dataclass(frozen=True, slots=True)
 class PACSettings(Settings):
-    """SJD-PAC's settings; L = 64, K = 4, D = 3 are the paper's (Sec. 5.1)."""
+    """SJD-PAC's settings; the defaults L = 64, K = 4, D = 3 are the paper's (Sec. 5.1)."""
 
     window: int = knob(64, "Rows of one forward pass, the tree's included.", low=2, high=MAX_ROWS)
     K: int = knob(
@@ -163,9 +163,10 @@ class SJDPAC(WindowDecoder):
     def _continue(
         self, state: DecodeState, window: Window, p: Tensor, verification: Verification, u: Tensor
     ) -> Verification:
-        """Renew the drafts after the committed positions: every spine row has a newer p.
+        """Renew the spine's drafts after the committed positions, by this pass's p.
 
-        With AC a draft is kept or redrawn (`keep_coupled`); without AC every draft is redrawn.
+        With adaptive continuation (`AC`) each draft is kept or redrawn (`keep_coupled`). Without it
+        every draft is redrawn.
         """
         spine = p[: len(window.drafts)]
         if self.settings.AC:

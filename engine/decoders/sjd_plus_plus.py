@@ -57,7 +57,10 @@ class SJDPlusPlus(JacobiWindowDecoder):
 def keep_above(
     state: DecodeState, window: Window, p: Tensor, v: Verification, tau: float
 ) -> Verification:
-    """Keep each draft x after the committed positions if p(x) > tau q(x); p is [R, V]."""
+    """Put the draft x back at each uncommitted position where p(x) > tau q(x).
+
+    At the other positions the verification's tokens stay, which are samples of p [R, V].
+    """
     offsets, room = state.offsets(len(p)), state.room.clamp_max(len(p) - 1)
     later = (offsets >= v.count) & (offsets < room)
     above = gather(p, window.drafts) > tau * gather(window.q, window.drafts)

@@ -129,7 +129,7 @@ class Rejections(NamedTuple):
     """The nodes of a level and their candidates, after all candidates failed one after another.
 
     Attributes:
-        exists: whether there is such a candidate [n, K].
+        exists: whether each candidate exists: it has q > 0 and the image a position for it [n, K].
         p: p(x) of each candidate x when its turn comes, times the node's a [n, K].
         q: q(x) of each candidate when its turn comes [n, K].
         a: the a with which each candidate begins [n, K].
@@ -148,7 +148,7 @@ class Rejections(NamedTuple):
 def reject_all(
     a: Tensor, p: Tensor, candidates: Tensor, candidate_q: Tensor, there: Tensor
 ) -> Rejections:
-    """Return what is left of n nodes once their candidates [n, K] failed, one after another.
+    """Return the a and p of n nodes after all their candidates [n, K] failed, one after another.
 
     The nodes begin with `a` [n] and `p` [n, V]. A candidate that does not exist has a = 0 and
     changes nothing. `candidate_q` [n, K, V] has the q that each candidate was drawn from. `there`

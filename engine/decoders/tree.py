@@ -68,7 +68,11 @@ def _branches(K: int, levels: int) -> tuple[tuple[int, int, int], ...]:
 
 @functools.lru_cache(maxsize=256)
 def tree(window: int, room: int, K: int, D: int) -> Tree:
-    """Return the tree of a window of at most `window` rows; no node is deeper than `room`."""
+    """Return the tree of a window of at most `window` rows; no node is deeper than `room`.
+
+    The tree has `D` levels, and each node above the last level has `K` children. The spine takes
+    the remaining rows.
+    """
     levels = min(D - 1, room) if K > 1 else 0
     branches = _branches(K, levels)
     spine = min(window - 1 - len(branches), room)
@@ -113,7 +117,7 @@ class Climb(NamedTuple):
         upward: all nodes in the order of their tests [rows]. A node comes after all nodes below it,
             and after its parent's earlier candidates.
         depth: depth of each node [rows].
-        number: number of each node among those of its depth [rows].
+        number: index of each node among the nodes of its depth [rows].
         paths: for each node, a node at every depth 0 .. H [rows, H + 1]: the path from the root to
             the node, then first children. Below a leaf come the spine's nodes of those depths.
     """

@@ -89,9 +89,10 @@ class Pass(_Part):
 
 
 class Way(_Part):
-    """All ways to a sequence in which a given token of it is committed with `status`.
+    """The ways in which a decoder draws a sequence and commits one token of it with `status`.
 
-    `chance` is the probability of all these ways, and `passes` are the passes of the likeliest way.
+    A way is a series of passes. `chance` is the total probability of these ways, and `passes` are
+    the passes of the likeliest way.
     """
 
     status: str
@@ -104,8 +105,8 @@ class Counterexample(_Part):
 
     After `prefix` the next token is `token` with probability `p` under vanilla AR and `found` under
     the decoder. Among the sequences that begin with these tokens, `sequence` differs most: its
-    probabilities are `sequence_p` and `sequence_found`. `ways` are the ways to `sequence`, by the
-    status of `token`. `ways` is empty if the decoder has an order of its own.
+    probabilities are `sequence_p` and `sequence_found`. `ways` has one Way to `sequence` for each
+    status that `token` can have. `ways` is empty if the decoder has an order of its own.
     """
 
     model: str
@@ -136,10 +137,10 @@ class Shift(_Part):
 
 
 class CaseVerdict(_Part):
-    """A joint distribution that was enumerated, for a small model with some settings.
+    """The result of enumerating a joint distribution, for a small model with some settings.
 
-    `total_variation` is its distance from vanilla AR's joint distribution; 0 if the two differ by
-    rounding alone.
+    `total_variation` is the distance between the decoder's joint distribution and vanilla AR's. It
+    is 0 if the two differ by rounding alone.
     """
 
     model: str
@@ -171,17 +172,17 @@ class SampledModel(_Part):
 class Samples(_Part):
     """The pictures sampled from models that are too large to enumerate.
 
-    Each of `models` is one test. Several statistics count how many ranks of its tokens lie in each
-    eighth of (0, 1) (see `tools.judge.sampling`).
+    Each of `models` is one test with several statistics. Each statistic counts how many tokens have
+    their rank in each eighth of (0, 1); `tools.judge.sampling` says what a rank is.
 
     Attributes:
         log10_e: decimal logarithm of e: the largest e-value of a test, divided by the number of
             tests planned. For vanilla AR's own pictures an e this large has at most the probability
             1 / e (Ville's inequality).
         statistics: number of statistics of the first model with the default settings.
-        deviation: the smallest excess of an eighth's probability over 1 / 8 that the statistic of a
-            single token shows with probability 0.99; 0 if the sampling ended early.
-        pooled: the same for the statistic of all tokens together.
+        deviation: how far an eighth's probability must be above 1 / 8 to be detected with
+            probability 0.99 by the statistic of a single token; 0 if the sampling ended early.
+        pooled: as `deviation`, for the statistic of all tokens together.
     """
 
     models: tuple[SampledModel, ...]
@@ -200,7 +201,7 @@ class Samples(_Part):
 
 
 class Reached(_Part):
-    """The extremes that passes reached.
+    """The statuses and the largest numbers that occurred in some pictures.
 
     `statuses` are those of the committed tokens. `committed` is the largest number of tokens that
     one pass committed, `passes` the largest number of passes that one picture took.
@@ -212,10 +213,10 @@ class Reached(_Part):
 
 
 class Coverage(_Part):
-    """The extremes that the enumeration reached, and those that the sampled pictures reached.
+    """How much of a decoder's behaviour the enumeration and the sampled pictures showed.
 
-    `age` is the largest number of passes that a draft waited in a sampled picture. `idle` are the
-    lines of the decoder's file that no sampled picture ran.
+    `age` is the largest number of passes that a draft waited in a sampled picture. `idle` has the
+    numbers of the lines of the decoder's file that did not run in the first sampled pictures.
     """
 
     enumerated: Reached

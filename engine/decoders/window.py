@@ -190,7 +190,7 @@ class WindowDecoder(Decoder, Generic[AnyState]):
 
 
 def _sorted(rank: Tensor, window: Window, v: Verification) -> Verification:
-    """Sort the rows by rank; rows of equal rank keep the window's order."""
+    """Return `v` with its rows sorted by rank; rows of equal rank keep the window's order."""
     order = rank.argsort(stable=True)
     columns = "tokens", "q", "status", "p", "acceptance", "uniform", "drafts", "places"
     rows = {name: getattr(v, name)[order] for name in columns}

@@ -19,7 +19,7 @@ from engine.trace import MAX_SIDE, Status
 
 @dataclass(frozen=True, slots=True)
 class ZipARSettings(AnySettings):
-    """ZipAR's settings; s is the released code's window size."""
+    """ZipAR's settings; the released code calls `s` the window size."""
 
     s: int = knob(
         4,

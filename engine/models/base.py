@@ -195,9 +195,10 @@ def host_rows(model: ImageModel, where: Tensor) -> Tensor | slice:
 def planned(model: ImageModel, infilling: Infilling | None) -> tuple[ImageModel, Plan]:
     """Return the model that draws a picture, and the picture's plan.
 
-    Without an `infilling` the picture is drawn whole. An infilling that is not a fork is drawn by
-    the model's `filler`, if it has one. Every other picture is drawn by `model` itself. Raises
-    SettingError where the model cannot fill in pictures, or the infilling does not fit the model.
+    Without an `infilling` the picture is drawn whole. If `model` has a `filler`, the filler draws
+    the infillings, except forks. A fork keeps the beginning of a picture. `model` itself draws
+    forks and everything else. Raises SettingError where the model cannot fill in pictures, or the
+    infilling does not fit the model.
     """
     if infilling is None:
         return model, model.plan

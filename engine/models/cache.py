@@ -32,9 +32,10 @@ class WindowCache:
         device: torch.device,
         bucket: int = 1,
     ) -> None:
-        """Allocate the cache.
+        """Allocate keys and values [layers, rows, heads, slots, dim].
 
-        Bodies attend to a multiple of `bucket` slots; the slots after the window are masked.
+        `slots` is rounded up to a multiple of `bucket`. Bodies attend to a multiple of `bucket`
+        slots, of which those after the window are masked.
         """
         self.kind = layers, heads, dim, dtype, device, bucket
         slots = -(-slots // bucket) * bucket

@@ -129,6 +129,8 @@ class BodyContext:
     def mask(self, places: Tensor, before: int, parents: Parents) -> Tensor | None:
         """Return a window's additive attention mask [R, 1, T, end]; None if it would hide nothing.
 
+        R is the number of guidance rows, and `end` the number of the cache's attended slots.
+
         Args:
             places: places of the window's inputs [T].
             before: number of prompt inputs at the start of the window.

@@ -45,7 +45,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """The size of a fit: `steps` over `grids` grids of at most `side` x `side` tokens."""
+    """The size of a fit: `steps` of Adam on `grids` grids of at most `side` x `side` tokens."""
 
     grids: int
     side: int
@@ -77,8 +77,8 @@ def loss(network: PreviewDecoder, codes: Tensor, pictures: Tensor, known: Tensor
 def half_made(codes: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """Keep the first `count` codes of grids [B, h, w]; return the new grids and the known cells.
 
-    `count` is at least 1. The other cells are filled as on a canvas for drawing: each repeats the
-    cell above it, or in the first row the cell before it. The known cells are bool [B, h, w].
+    `count` is at least 1. Each other cell repeats the cell above it, or in the first row the cell
+    before it, as in the grid of a race's unfinished picture. The known cells are bool [B, h, w].
     """
     rows, columns = codes.shape[1:]
     cells = torch.arange(rows * columns, device=codes.device)
@@ -90,9 +90,9 @@ def half_made(codes: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 
 def canvases(grids: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Return grids [N, h, w] to distil from, and the grids' known cells (bool [N, h, w]).
+    """Make every other grid half-made, like the grids that a race shows.
 
-    Every other grid is half-made, like the grids that a race shows.
+    Returns the grids to distil from [N, h, w], and their known cells (bool [N, h, w]).
     """
     codes, known, cells = grids.clone(), torch.ones_like(grids, dtype=torch.bool), grids[0].numel()
     for i in range(1, len(grids), 2):

@@ -141,7 +141,7 @@ class EagleDrafter(Drafter):
     ) -> Tensor:
         """Run the layers on `inputs`, rows at `slots` [L]; return the predicted states [R, L, D].
 
-        The rows become permanent in the cache. `newest` is as in `_mask`.
+        The drafter's cache keeps the rows until `extend` rolls it back. `newest` is as in `_mask`.
         """
         cache = self._cache(ctx)
         positions = self.model.position_ids(
@@ -160,7 +160,8 @@ class EagleDrafter(Drafter):
     def _mask(self, ctx: BodyContext, cache: WindowCache, newest: Tensor | None) -> Tensor | None:
         """Return the additive mask [R, 1, L, S] of L rows, or None if every row sees every slot.
 
-        `newest` [L, N] is the mask of the last N slots. Every row sees all slots before these.
+        `newest` [L, N] is the additive mask of the last N slots. Every row sees all slots before
+        these.
         """
         if newest is None:
             return None

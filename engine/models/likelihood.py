@@ -27,7 +27,7 @@ def teacher_forced(
 def windows(
     model: ImageModel, plan: Plan, prompt: str, sampling: Sampling, tokens: Tensor
 ) -> Iterator[Tensor]:
-    """Yield the logits of `teacher_forced` window by window.
+    """Yield the logits of `teacher_forced` window by window, each [rows, V].
 
     All logits of a large picture would take a gigabyte.
     """

@@ -73,12 +73,12 @@ def fastest_body(lean: LeanBody, graphs: Path | None) -> Body:
 class OnnxBody:
     """Runs a LeanBody's layers with ONNX Runtime, in float32 on a CPU.
 
-    The layers must have no biases; only the join has one. All R guidance rows must have the same
-    mask and position ids, as rows of prompts without padding do. Attention is ONNX Runtime's
-    GroupQueryAttention, which rotates queries and keys, and writes the window's keys and values
-    into the cache. This operator takes only a batch of one, so the R rows are passed as heads:
-    [R, H, slots, d] is [1, R H, slots, d] without a copy. A session computes with as many threads
-    as torch had when the session was made.
+    The layers must have no biases; only the linear map before them (`join`) has one. All R guidance
+    rows must have the same mask and position ids, as rows of prompts without padding do. Attention
+    is ONNX Runtime's GroupQueryAttention, which rotates queries and keys, and writes the window's
+    keys and values into the cache. This operator takes only a batch of one, so the R rows are
+    passed as heads: [R, H, slots, d] is [1, R H, slots, d] without a copy. A session computes with
+    as many threads as torch had when the session was made.
     """
 
     def __init__(self, lean: LeanBody, graphs: Path) -> None:

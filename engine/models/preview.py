@@ -24,7 +24,7 @@ FILE = "model.safetensors"
 
 
 class PreviewDecoder(nn.Module):
-    """A table of patches, corrected by convolutions.
+    """Draws grids of codes with a table of patches, corrected by convolutions.
 
     Each code has a patch of pixels and a vector of features. 3 x 3 convolutions of the features
     over the grid, then a linear map, give a correction that is added to the patches. No statistic

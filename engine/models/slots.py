@@ -119,7 +119,7 @@ class Slots:
         self._free.append(slot)
 
     def bytes(self, lanes: int) -> int:
-        """Return the bytes on the device that the caches of the first `lanes` free slots take."""
+        """Return the size of the first `lanes` free slots' caches on the device, in bytes."""
         return sum(slot.bytes for slot in self._idle()[:lanes])
 
     def trim(self, lanes: int) -> int:

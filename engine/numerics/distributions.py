@@ -29,7 +29,7 @@ _SUPPORTS_AT_ONCE = 64  # positions
 
 
 def logits_to_probs(logits: Tensor, sampling: Sampling, forced: Tensor | None) -> Tensor:
-    """Turn logits [L, V] into distributions [L, V].
+    """Turn the logits of L positions [L, V] into distributions over the V codes [L, V].
 
     `forced` (bool [L]) marks forced positions; None if no position is forced. The result is
     float32, or float64 for logits in float64. Top-k keeps ties, so more than k tokens may have a
@@ -139,9 +139,10 @@ def in_turn(p: Tensor, q: Tensor, tokens: Tensor, exists: Tensor) -> tuple[Tenso
 
 
 def likeliest(p: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Return the largest probabilities [H, count] of p [H, V], largest first, and their tokens.
+    """Return each distribution's `count` largest probabilities, largest first, and their tokens.
 
-    Tokens of equal probability may come in any order.
+    p [H, V] has H distributions; both results are [H, count]. Tokens of equal probability may come
+    in any order.
     """
     if kernels := _kernels(p):
         return kernels.likeliest(p, count)
@@ -150,12 +151,12 @@ def likeliest(p: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 
 def ranks_around(p: Tensor, tokens: Tensor, below: int, above: int) -> Tensor:
-    """Return the rank keys around each token [H] in p [H, V], as [H, below + above].
+    """Return the rank keys around one token of each distribution [H, below + above].
 
-    Rank keys order all tokens from the least to the most probable (`rank_keys`). A row has the
-    `below` keys before the token's own key, that key, and the `above` - 1 keys after it, in
-    ascending order. Where there are too few tokens, the missing keys are -NO_RANK before and
-    NO_RANK after.
+    p [H, V] has H distributions, and `tokens` [H] has a token of each. Rank keys order all tokens
+    from the least to the most probable (`rank_keys`). A row of the result has the `below` keys
+    before the token's own key, that key, and the `above` - 1 keys after it, in ascending order.
+    Where there are too few tokens, the missing keys are -NO_RANK before and NO_RANK after.
     """
     if kernels := _kernels(p):
         return kernels.ranks_around(p, tokens, below, above)
@@ -182,7 +183,7 @@ def normalise(p: Tensor) -> Tensor:
 
 
 def exact(p: Tensor) -> Tensor:
-    """Return distributions [..., V] normalised in float64, as they are when sampled."""
+    """Return p [..., V] normalised in float64: the probabilities with which `sample` draws."""
     wide = p.double()
     return wide / wide.sum(-1, keepdim=True)
 
@@ -193,7 +194,7 @@ def total_variation(p: Tensor, q: Tensor) -> Tensor:
 
 
 def gather(p: Tensor, tokens: Tensor) -> Tensor:
-    """Return p[..., tokens[...]]."""
+    """Return the probability in p [..., V] of each of the tokens [...]."""
     return p.gather(-1, tokens[..., None])[..., 0]
 
 
@@ -288,9 +289,9 @@ class RuleKernels(Protocol):
 
 @cache
 def rule_kernels(device: torch.device) -> RuleKernels | None:
-    """Return a device's kernels if they give PyTorch's distributions, else None.
+    """Return a device's kernels if their results are the same as PyTorch's, else None.
 
-    A CPU has no kernels. If a kernel raises or its result differs, a warning says so.
+    A CPU has no kernels. If a kernel raises or its result differs, a warning is logged.
     """
     if device.type != "cuda":
         return None

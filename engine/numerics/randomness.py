@@ -28,9 +28,9 @@ class Purpose(IntEnum):
 
 
 def philox(counter: Tensor, key: tuple[int, int]) -> Tensor:
-    """Turn counters, int64 [4, ...], into random words of the same shape.
+    """Turn counters, int64 [4, ...], into random numbers of the same shape, below 2**32.
 
-    Each entry of the counters, and each number of the key, is below 2**32.
+    Each entry of the counters, and each number of the key, is below 2**32 too.
     """
     c0, c1, c2, c3 = counter
     k0, k1 = key
@@ -70,13 +70,14 @@ class Noise:
         return self._branches[number]
 
     def uniform(self, purpose: Purpose, start: int, rows: int, draw: int, count: int) -> Tensor:
-        """Return numbers strictly between 0 and 1 for positions start, start + 1, .. [rows, count].
+        """Return `count` numbers in (0, 1) for each of `rows` positions from `start` on.
 
-        Each `draw`, such as a step's index, has numbers of its own.
+        The result is [rows, count]. `draw`, such as a step's index, is part of the key: each draw
+        has numbers of its own.
 
-        The numbers are float64 with 52 random bits, so that a draw among 65,536 tokens is as exact
-        as the tokens' probabilities. Numbers for many draws and positions are computed together,
-        because one number costs as much as a block of numbers.
+        The numbers are float64 with 52 random bits, so that sampling among 65,536 tokens is as
+        exact as the tokens' probabilities. Numbers for many draws and positions are computed
+        together, because one number costs as much as a block of numbers.
         """
         first, position, table = self._ahead.get((purpose, count), (draw, start, None))
         at, offset = draw - first, start - position
@@ -98,7 +99,10 @@ class Noise:
         return ((high << 20 | low >> 12).double() + 0.5) * 2.0**-52
 
     def _words(self, purpose: Purpose, positions: Tensor, draws: Tensor, count: int) -> Tensor:
-        """Return words below 2**32 for positions [P] and draws [D, 1], int64 [D, P, count]."""
+        """Return `count` numbers below 2**32 for each draw [D, 1] and position [P].
+
+        The result is int64 [D, P, count].
+        """
         blocks = -(-count // 4)
         shape = (4, len(draws), len(positions), blocks)
         counter = torch.empty(shape, dtype=torch.int64, device=self.device)
@@ -107,10 +111,11 @@ class Noise:
         return philox(counter, self.key).movedim(0, -1).flatten(2)[..., :count]
 
     def gumbel(self, start: int, count: int, codes: int) -> Tensor:
-        """Return standard Gumbel noise for positions start, start + 1, .., float32 [count, codes].
+        """Return standard Gumbel noise for `count` positions from `start` on.
 
-        The noise is the same at every call. It is computed in blocks of positions, because one
-        position costs as much as a block. Blocks before `start` are dropped.
+        The result is float32 [count, codes]. The noise is the same at every call. It is computed in
+        blocks of positions, because one position costs as much as a block. Blocks before `start`
+        are dropped.
 
         G = -log(-log(1 - v)) is large where v is small, and there its steps are finest. So a token
         of probability 1e-9 wins as often as it should.

@@ -74,7 +74,10 @@ def _lower_half(grid: tuple[int, int]) -> Infilling:
 
 
 def _fault(decoder: WindowDecoder) -> str | None:
-    """Return what is wrong with a decoder's graphs, or None if nothing is."""
+    """Return what is wrong with a decoder's graphs, or None if nothing is.
+
+    Also returns None if the decoder raises without graphs: then graphs are not to blame.
+    """
     model = decoder.model
     try:
         with launched(model, None):

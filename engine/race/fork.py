@@ -1,4 +1,4 @@
-"""Forks: infillings that keep the beginning of a lane's picture and draw another rest."""
+"""Forks: infillings that keep the beginning of a lane's picture and draw the rest anew."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def fork(trace: Trace, race: str, lane: Any, cell: Any, token: Any) -> Infilling
 
 
 def _probability(trace: Trace, lane: int, cell: int, token: int) -> float | None:
-    """Return p of a token in a cell that a lane drew; None if it is not recorded."""
+    """Return the p of a token in a cell of a lane's picture, or None if it is not recorded."""
     table, cells = trace.table(lane), trace.header.cells_of(lane)
     if cell not in cells:  # it was known from the start
         return None

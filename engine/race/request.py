@@ -29,7 +29,7 @@ _NUMBER = re.compile(r"-?[0-9]{1,20}(\.[0-9]{0,20})?(e[-+]?[0-9]{1,3})?")
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """One decoder in a race, with its settings; None stands for the decoder's default settings.
+    """One decoder in a race, with its settings; `settings` None means the decoder's defaults.
 
     Raises SettingError for an unknown decoder, or for another decoder's settings.
     """

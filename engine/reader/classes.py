@@ -53,8 +53,8 @@ class ClassReading:
 class ClassName:
     """A class in the list that visitors search.
 
-    `emoji` is "" if the class has none. `called` has folded phrases: the class's names in all
-    languages, and the wider words that include the class.
+    `emoji` is "" if the class has none. `called` has phrases in the form that `fold` returns: the
+    class's names in all languages, and the wider words that include the class.
     """
 
     number: int
@@ -66,8 +66,8 @@ class ClassName:
 def read_class(prompt: str) -> ClassReading:
     """Return the class that a prompt names first, or by its number: "207", "class 207".
 
-    A wider word stands for one of its kinds: the class that the prompt also names, else a typical
-    one. Raises SettingError if the prompt names no class.
+    A wider word, such as "dog", stands for one of the classes that it includes: one that the prompt
+    names too, or else a typical one. Raises SettingError if the prompt names no class.
     """
     if match := _NUMBER.fullmatch(prompt):
         return ClassReading(_number(match[1]), sure=False)
@@ -146,7 +146,7 @@ def _subject(words: list[Word], named: list[int]) -> int:
 
 
 def _meant(word: Word) -> int:
-    """Return the class that a word means by itself."""
+    """Return the class that a word means by itself; for a wider word, its typical class."""
     return int(word.value) if word.kind is Kind.THING else WIDER[word.name].drawn
 
 

@@ -16,9 +16,9 @@ _ENDS = tuple(kind for kind in (*NOUNS, Kind.PLACE, Kind.ACTIVITY) if kind not i
 
 
 def deny(names: Names, words: list[Word]) -> list[Word]:
-    """Mark denied words as unknown words, and denials as words without meaning.
+    """Mark denied words in `words` as unknown, and denials as words without meaning.
 
-    Returns the denied words as they were before.
+    A denial is a word such as "without". Returns the denied words as they were before.
     """
     elsewhere = is_elsewhere(word.text for word in words)
     denied = []

@@ -241,7 +241,7 @@ class Names:
         return None
 
     def _means(self, key: str, name: str, distance: int) -> bool:
-        """Return whether a phrase at this distance, 1 or 2, from a name is a misspelling of it."""
+        """Return whether a phrase misspells a name; `distance` is their edit distance, 1 or 2."""
         if distance == 1 and len(key) == 4 and len(name) < 5 and sorted(name) != sorted(key):
             return False
         return distance == 1 or len(key) > 7 or (len(key) > 5 and set(key) == set(name))

@@ -102,10 +102,11 @@ def _read_plain(names: Names, text: str, elsewhere: bool) -> list[Word]:
 
 
 def _is_before_longer(names: Names, words: list[str]) -> bool:
-    """Return whether `words` begin with a colour that must be read apart from the next word.
+    """Return whether the first of `words` is a colour that must be read as a word by itself.
 
-    That is so if the colour begins a name of several words, but a name that begins with the next
-    word ends later. In "blue water wave" the names are "blue water" and "water wave".
+    That is so if a name of several words starts at the colour, and a name that starts at the next
+    word reaches further. In "blue water wave", "blue water" starts at the colour, and "water wave"
+    reaches further.
     """
     if (names.exact(words[0]) or (None,))[0] is not Kind.COLOUR:
         return False

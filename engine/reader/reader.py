@@ -112,9 +112,9 @@ class SceneReader:
     def read(self, prompt: str) -> Reading:
         """Read the first things of a prompt, at most MOST, and its first ground.
 
-        If the prompt names no thing, the thing is SCENERY's for the ground, or else the prompt's
-        checksum chooses it. If the prompt names no ground, the checksum chooses one from which the
-        things stand out.
+        If the prompt names no thing, SCENERY gives the thing that goes with the ground; otherwise
+        the prompt's checksum chooses a thing. If the prompt names no ground, the checksum chooses a
+        ground from which the things stand out.
         """
         words = read_words(self.names, prompt)
         find_colours(self.names, words)
@@ -161,11 +161,11 @@ class SceneReader:
     def _dress(
         self, words: list[Word], groups: list[Group], owned: Sequence[tuple[int, int]]
     ) -> tuple[str, set[int]]:
-        """Give each group the first colour that the prompt has for it and that its thing takes.
+        """Give each group the first of its colours in the prompt that the group's thing can take.
 
-        `owned` are the pairs that `owners` yields. Returns the thing's size, if there is only one
-        thing and the prompt gives its size, else "". Also returns the indices of the colours and
-        sizes that are drawn.
+        `owned` are the pairs that `owners` yields. Returns the size of the thing, or "" if there
+        are several things or the prompt gives no size that the model has. Also returns the indices
+        of the colours and sizes that are drawn.
         """
         alone = [group.count for group in groups] == [1]
         at = {group.at: group for group in groups}
@@ -185,8 +185,9 @@ class SceneReader:
     def _recolour(self, group: Group, colour: str) -> bool:
         """Give a group a colour if possible; return whether it was possible.
 
-        It is possible if the group's thing takes a colour. It is also possible if a known thing is
-        the group's thing with the colour in its name; then the group becomes that known thing.
+        It is possible if the group's thing takes a colour. It is also possible if the model knows
+        the thing in that colour by a name of its own, such as "green apple"; the group then becomes
+        that thing.
         """
         name, rest = recoloured(group.name, colour, self._things)
         if rest and name not in self._coloured:

@@ -9,10 +9,11 @@ from engine.reader.names import Kind, Names, phrase, phrases
 
 
 class SceneNames(Names):
-    """The names in `world`, which has lists by the keys "glyphs", "grounds" and "places".
+    """The names of the things, grounds and places in `world`.
 
-    English names take precedence over names in other languages, and the lists of words.toml take
-    precedence over the `emoji` package.
+    `world` has the lists "glyphs" (the things), "grounds" and "places". English names take
+    precedence over names in other languages, and the lists of words.toml take precedence over the
+    `emoji` package.
     """
 
     def __init__(self, world: Mapping[str, Sequence[str]]) -> None:

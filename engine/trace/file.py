@@ -116,7 +116,7 @@ class Header:
             cells, in the order in which they were filled in. If `infilling.below` is true, the
             forced positions between those cells are there too.
         machine: the device on which the seconds were measured.
-        weights: the model's `ImageModel.weights`.
+        weights: identifies the model's weights (`ImageModel.weights`); "" if unknown.
         dtype: the type of number in which the model computed; "" if an older file does not say.
         dropped: the kinds of detail that the file of a long race leaves out.
     """
@@ -193,8 +193,8 @@ class Header:
 class Trace:
     """A race's frames in the order in which the lanes moved.
 
-    `codebook` is the model's codebook as little-endian float32 [V, D], for rules that ask which
-    codes look alike. `codebook` is empty if the codebook is unknown.
+    `codebook` has a vector of D numbers for each of the V codes, as little-endian float32 [V, D].
+    Rules that ask which codes look alike need it. It is empty if the codebook is unknown.
     """
 
     header: Header

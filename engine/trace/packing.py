@@ -98,7 +98,7 @@ def _unpacked(
     read: Callable[[np.ndarray, np.dtype], np.ndarray],
     room: int,
 ) -> dict[str, np.ndarray]:
-    """Return the rows of each table.
+    """Return the rows of each table, by the table's name.
 
     `stream` decompresses a table's text, and `read` makes N rows of `width` bytes from the result
     [width, N]. All tables together may take `room` bytes.
@@ -122,7 +122,11 @@ def _check_size(rows: dict[str, np.ndarray], room: Room) -> None:
 
 
 def _check_heads(stored: Rounded, room: int) -> None:
-    """Check the counts and scales of rejections before rows are made from them."""
+    """Check the stored rejections, so that rows can be made from them.
+
+    Raises PackingError if the rows would take more than `room` bytes, if the numbers of listed
+    tokens do not add up, or if p(x) or q(x) of a rejected draft x lies outside 0 to 1.
+    """
     counts = stored.heads["count"]
     if len(counts) * DTYPES["rejections"].itemsize > room:
         raise PackingError("it holds more than a race can leave")

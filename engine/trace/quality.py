@@ -53,9 +53,9 @@ class Point:
 class Judge:
     """The test that recognises a drawn thing.
 
-    The drawn thing is compared with `candidates` things: the right one, and others chosen at random
-    among all `things` things. It is taken to be the one that it is most like. Each thing is `side`
-    pixels wide.
+    The drawn thing is compared with `candidates` known things: the right one, and others chosen at
+    random. It is taken to be the one that it is most like. `things` counts all known things, and
+    each is `side` pixels wide.
     """
 
     candidates: int
@@ -67,9 +67,9 @@ class Judge:
 class Quality:
     """The measured quality of several lanes.
 
-    `weights` are `ImageModel.weights`, `tokens` counts the sampled tokens of a picture, and
-    `captions` says which captions were used. Raises ValueError if the points have different numbers
-    of pictures.
+    `weights` identifies the model's weights (`ImageModel.weights`), `tokens` counts the sampled
+    tokens of a picture, and `captions` says which captions were used. Raises ValueError if the
+    points have different numbers of pictures.
     """
 
     model: str

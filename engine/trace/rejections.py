@@ -76,8 +76,9 @@ def rounded(table: StepTable) -> Rounded:
 def restored(stored: Rounded, table: StepTable) -> np.ndarray:
     """Return the rows of `rejections` from their stored form.
 
-    The rejected drafts are those of `table`. The counts must be at most SUPPORT and add up to the
-    rows of `listed`, and p(x) and q(x) must be between 0 and 1.
+    `table` has each rejected draft x. In `stored`, the number of tokens that a rejection lists must
+    be at most SUPPORT, these numbers must add up to the rows of `stored.listed`, and p(x) and q(x)
+    must be between 0 and 1.
     """
     heads, listed = stored.heads, stored.listed
     kept = np.arange(SUPPORT) < heads["count"][:, None]

@@ -52,7 +52,7 @@ class _Expected:
     def likeliest(self) -> tuple[np.ndarray, np.ndarray]:
         """The likeliest tokens of each row's q, and their shares, both [N, TOP].
 
-        Both are read from where the row's Source says that they are stored.
+        A row's Source says where its tokens and shares are stored.
         """
         source, table = self.table.source, self.table
         tokens = np.full((len(self.rows), TOP), NONE, "<u2")

@@ -9,9 +9,9 @@ PARTS = ("forward", "verify", "cache", "draft")  # of a step's time
 
 @dataclass(frozen=True, slots=True)
 class Seconds:
-    """The parts of a step's time, with the device synchronised at both ends.
+    """The seconds of each part of a step; `engine/clock.py` says what each part counts.
 
-    `draft` is a drafter's own time.
+    `draft` is the time for proposing a window with a drafter's network; 0 if no drafter ran.
     """
 
     forward: float = 0.0

@@ -51,17 +51,17 @@ class LaneStats:
 
     @property
     def mean_acceptance_length(self) -> float:
-        """Committed tokens per step, the last sampled token included (vLLM's name)."""
+        """Committed tokens per step, the bonus included; the name is vLLM's."""
         return self.frontier / len(self.lengths) if self.lengths else 0.0
 
     def mean_shift(self) -> float | None:
         """Return the lane's mean shift so far, or None if it is unknown.
 
-        It is the mean over the tests that committed a token. If the lane's last step has `prices`
-        (`engine.trace.rows`), it is then the mean price of all tokens instead. A lane that draws
-        several rows of the picture at once has no mean shift before that, because its tests measure
-        only part of the shift. The call reads the rows of all steps since the last call, and builds
-        them if necessary.
+        It is the mean over the tests that decided a committed token. Some lanes' last step has
+        `prices` (`engine.trace.rows`); from that step on it is the mean price of all tokens
+        instead. A lane that draws several rows of the picture at once has no mean shift before its
+        prices, because its tests measure only part of the shift. The call reads the rows of all
+        steps since the last call, and builds them if necessary.
         """
         if self._unread:
             table = StepTable.join([step.rows for step in self._unread])

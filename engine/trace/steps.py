@@ -61,7 +61,7 @@ class StepTable:
 
     @cached_property
     def first(self) -> np.ndarray:
-        """The index in `positions` of each step's first row [S + 1]."""
+        """The index in `positions` of each step's first row; last, the number of rows [S + 1]."""
         return _ends(self.steps["positions"])
 
     @cached_property
@@ -76,7 +76,7 @@ class StepTable:
 
     @cached_property
     def offset(self) -> np.ndarray:
-        """The index of each row of `positions` in its step."""
+        """The index of each row of `positions` within its step, counted from 0."""
         offset: np.ndarray = np.arange(len(self.positions)) - self.first[:-1][self.step]
         return offset
 
@@ -123,7 +123,7 @@ class StepTable:
 
     @cached_property
     def shift(self) -> np.ndarray:
-        """The shift of each row of `positions`, as stored.
+        """The shift of each row of `positions`, as a share (u16).
 
         If the table has `prices`, a committed row has its price instead. If the table has `places`,
         each row without a price has NONE, since it sees only part of the prefix.
@@ -162,7 +162,10 @@ class StepTable:
 
     @cached_property
     def _ends(self) -> np.ndarray:
-        """For each of DTYPES, its number of rows before each step and after the last [8, S + 1]."""
+        """Each table's number of rows before each step and after the last [8, S + 1].
+
+        The 8 tables are in the order of DTYPES.
+        """
         steps = np.arange(len(self) + 1)
         ends = {"steps": steps, "positions": self.first}
         counts = {
@@ -301,7 +304,7 @@ def step_row(
     micros: Sequence[int],
     rejected: bool,
 ) -> np.ndarray:
-    """Return a row of `steps` [1]; `micros` are in the order of PARTS.
+    """Return one row of the table `steps`, as an array [1]; `micros` are in the order of PARTS.
 
     Raises OverflowError for a number that does not fit its field.
     """

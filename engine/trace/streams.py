@@ -1,4 +1,4 @@
-"""Streams: bytes as compressed text, and bytes from text that anyone may have written."""
+"""Streams: bytes packed into compressed text, and read back from text of any origin."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FILTERS = [{"id": lzma.FILTER_LZMA2, "dict_size": 2**22, "lc": 0, "lp": 0, "pb":
 
 
 class PackingError(ValueError):
-    """No race can have left these rows; the message says what is wrong with them."""
+    """Packed bytes are unreadable, or no race can have left them; the message says why."""
 
 
 def pack(data: bytes) -> str:

@@ -29,7 +29,7 @@ export function announceLeader(region, state, views, places, said) {
   said.add(quarter);
   const names = leaders.map(({ title }) => title).join(" and ");
   const lead = leaders.length > 1 ? "lead" : "leads";
-  region.textContent = `${names} ${lead} with ${quarter} of the tokens drawn.`;
+  region.textContent = `${names} ${lead}, with ${quarter} of the picture drawn.`;
 }
 
 /**

@@ -1,6 +1,6 @@
 // Written by `python -m visualize.board.snapshot_types` from visualize/board/snapshot.py.
 
-/** A decoder's promise about its picture, compared with vanilla AR's picture. */
+/** A decoder's promise about how its pictures compare with vanilla AR's. */
 type Badge =
   | "identical image"
   | "identical but for rounding"

@@ -104,7 +104,8 @@ def test_a_part_of_a_recorded_picture_is_painted_and_raced(open_page, url) -> No
     expect(bounds).to_have_text(["13 passes"] * 2)
     at_most = page.locator(".results th", has_text="At most")
     expect(at_most).to_be_visible()
-    expect(page.locator(".results td", has_text="13").first).to_have_text("13")
+    # A lane's speed-up may have these digits too.
+    expect(page.locator(".results").get_by_text("13", exact=True).first).to_be_visible()
     expect(page.locator(".fill-again")).to_be_visible()
     expect(canvas).to_be_hidden()
 

@@ -11,7 +11,7 @@ def test_the_modules_pass_their_tests() -> None:
     files = sorted(HERE.rglob("*.test.js"))
     assert len(files) > 5
     done = subprocess.run(
-        ["node", "--input-type=module"],
+        ["node", "--test-reporter=tap", "--input-type=module"],
         input="".join(f"import './{file.relative_to(HERE)}';\n" for file in files),
         cwd=HERE,
         env=ENV,

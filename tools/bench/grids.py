@@ -39,8 +39,8 @@ class GridRun:
     """The figures of one lane's picture.
 
     Attributes:
-        passes: the number of forward passes.
-        rows: window rows per pass.
+        passes: the number of forward passes for the whole picture.
+        rows: the mean number of window rows that a pass reads.
         milliseconds: the mean time of a forward pass.
         shift: the lane's shift (`LaneStats.mean_shift`); None if it is unknown.
     """
@@ -113,10 +113,10 @@ def run_lane(model: ImageModel, name: str, seed: int) -> GridRun:
 def run(
     sides: Sequence[int], names: Sequence[str], report: Callable[[str], None]
 ) -> dict[str, dict[str, dict[str, Any]]]:
-    """Run each lane on each grid; `report` is called with each run's name.
+    """Run each lane on each grid; after each run, call `report` with the grid and the lane.
 
     Returns:
-        `GridRun`'s fields by grid and lane.
+        For each grid, such as "24 x 24", and each lane in it: the `GridRun` as a dict.
     """
     results: dict[str, dict[str, dict[str, Any]]] = {}
     for side in sides:

@@ -5,8 +5,8 @@ entropy and log-likelihood for the largest share, as Tables 1 and 5 of the ASSD 
 
 Each race fills in scattered cells, or a box, of a picture that vanilla AR drew for the prompt.
 The log-likelihood of the filled-in cells is the model's own, in the race's order, with guidance
-and temperature but without top-k and top-p. A lossless lane must have the same log-likelihood
-as vanilla AR.
+and temperature but without top-k and top-p. On average, a lossless lane must have the same
+log-likelihood as vanilla AR.
 """
 
 from __future__ import annotations
@@ -49,7 +49,10 @@ Runs = dict[tuple[str, float, str, str], list[dict[str, float]]]  # mask, share,
 
 
 def draw_mask(kind: str, share: float, grid: tuple[int, int], seed: int) -> np.ndarray:
-    """Return a mask of about `share` of a grid's cells, in raster order."""
+    """Return a mask of about `share` of a grid's cells: bool [cells], in raster order.
+
+    The masked cells are a rectangle if `kind` is "box", and scattered if it is "scattered".
+    """
     rng, (height, width) = np.random.default_rng(seed), grid
     if kind == "scattered":
         mask, count = np.zeros(height * width, bool), max(1, round(share * height * width))
@@ -82,7 +85,10 @@ def entropy(tokens: Sequence[int]) -> float:
 def fill(
     model: ImageModel, lanes: Sequence[Lane], prompt: str, seed: int, infilling: Infilling
 ) -> list[dict[str, float]]:
-    """Return the figures of each lane in one race. Raises RuntimeError if a lane fails."""
+    """Run one race; return each lane's passes, seconds, entropy and other figures.
+
+    Raises RuntimeError if a lane fails.
+    """
     request = RaceRequest(prompt, seed, tuple(lanes), model.sampling, model.name, infilling)
     race = Race(model, request)
     stats = [LaneStats() for _ in lanes]
@@ -116,9 +122,9 @@ def run(
     prompts: Sequence[str],
     seeds: int,
 ) -> Runs:
-    """Fill in with all lanes, and return the figures of every race.
+    """Fill in pictures with all lanes, and return each lane's figures of every race.
 
-    Each picture and mask is raced in both orders with the same noise seed.
+    Both orders fill in the same pictures and masks, with the same noise seeds.
     """
     runs: Runs = {}
     for number, prompt in enumerate(prompts):

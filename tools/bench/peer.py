@@ -1,7 +1,7 @@
 """The bench of a peer, `photo-finish bench --peer generate`.
 
-Vanilla AR runs beside transformers' own `generate` over the same weights, prompts and sampling, by
-turns in one process. transformers runs its modules with the weights laid out as it loaded them; on
+Vanilla AR and transformers' own `generate` take turns in one process, with the same weights,
+prompts and sampling. `generate` has the weights in the layout in which transformers loads them. On
 a processor, the fused weights of a LeanBody would make `generate` a tenth faster. `generate` draws
 its tokens by torch.multinomial, so its pictures differ from vanilla AR's, but have the same
 distribution and as many tokens.
@@ -61,7 +61,8 @@ Generate = Callable[[str, CacheKind], Tensor]
 class Round:
     """Seconds that vanilla AR and `generate` take for a picture of the same prompt and seed.
 
-    `charged` and `waited` are vanilla AR's; `generate` has the seconds with each kind of cache.
+    `charged` are vanilla AR's seconds by its own clock. `waited` are all its seconds, including
+    those to record the steps. `generate` has the seconds of `generate` with each kind of cache.
     """
 
     charged: float
@@ -108,10 +109,10 @@ def options(tokens: int, sampling: Sampling, cache: CacheKind) -> dict[str, Any]
 
 
 class GuidedLlama(LlamaForCausalLM):
-    """The embedded model's target as `generate` calls it, with guidance in one batch.
+    """The embedded model's target, wrapped for `generate`; `forward` applies the guidance.
 
-    `generate` sees one sequence of ids. Inside, the batch has a conditional and an
-    unconditional row. In the first call the ids only stand for the prompt's embeddings; each
+    `generate` sees one sequence of ids. Each pass runs a batch of a conditional and an
+    unconditional row. The ids of the first call are placeholders for the prompt's embeddings; each
     later call has one code.
     """
 
@@ -166,7 +167,7 @@ def _embedded(model: EmbeddedModel, sampling: Sampling, tokens: int) -> Generate
 def _janus(model: JanusModel, sampling: Sampling, tokens: int) -> Generate:
     """Return JanusForConditionalGeneration's own loop as a `Generate`.
 
-    The loop has both rows of guidance in one batch.
+    The loop runs the conditional and the unconditional row in one batch.
     """
     with torch.device("meta"):
         network = JanusForConditionalGeneration(model.network.config)
@@ -202,14 +203,17 @@ def _janus(model: JanusModel, sampling: Sampling, tokens: int) -> Generate:
 
 
 class CodesHead(nn.Module):
-    """Output head that has only the rows of picture codes.
+    """Output head that computes the logits of picture codes only.
 
-    It returns logits [.., ids], which are 0 for every id that is no code. It multiplies by fewer
-    rows than the whole head.
+    It returns logits [.., ids], one for each id of the vocabulary; an id that is no code gets 0.
+    It multiplies by fewer rows than a head of the whole vocabulary does.
     """
 
     def __init__(self, head: nn.Module, codes: Tensor, ids: int) -> None:
-        """Wrap `head`, whose rows have the ids `codes` [V]; `ids` is the number of all ids."""
+        """Wrap `head`, which has one row for each code.
+
+        `codes` [V] has the id of each row, and `ids` is the size of the whole vocabulary.
+        """
         super().__init__()
         self.head, self.codes, self.ids = head, codes, ids
 
@@ -294,7 +298,10 @@ def run_round(
 
 
 def figures(rounds: Sequence[Round]) -> dict[str, Any]:
-    """Return mean seconds and, for each cache, the mean ratio of `generate` to vanilla AR."""
+    """Return the mean seconds, and the mean ratios of `generate`'s seconds to vanilla AR's.
+
+    Each kind of cache has two ratios: to the charged and to the waited seconds.
+    """
     return {
         "transformers": transformers.__version__,
         "seconds": {

@@ -1,6 +1,6 @@
 """The command `photo-finish check`: whether races run correctly on this machine, and how fast.
 
-The check takes minutes. A host runs it before anybody races.
+The check takes minutes. Whoever hosts the page runs it before anybody races.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A loaded model that is checked; `twin` loads the model again on a given device in a dtype."""
+    """A loaded model to check; `twin(device, dtype)` loads the same model once more."""
 
     model: BodyModel
     twin: Callable[[torch.device, torch.dtype], BodyModel]

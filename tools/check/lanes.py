@@ -33,9 +33,10 @@ MOST_OFF = {torch.float64: 1e-9, torch.float32: 1e-3, torch.bfloat16: 0.15, torc
 
 
 def check_lanes(subject: Subject) -> Iterator[Finding]:
-    """Check every lane's first steps: with changing shapes, with static ones, and captured.
+    """Compare every lane's first steps with changing shapes, with static shapes, and captured.
 
-    Static and captured steps run the same kernels, so their records must be equal.
+    Captured steps and steps with static shapes run the same kernels, so their records must be
+    equal. Static shapes may change tokens, since rounding differs.
     """
     model = subject.model
     for name in WHOLE:

@@ -1,6 +1,6 @@
 """Checks of whole races: a first and a second race, memory, running out of memory, and pictures.
 
-The memory that a race takes is compared with what the check of memory predicts.
+The memory that a race takes is compared with the prediction of `race_bytes`.
 """
 
 from __future__ import annotations

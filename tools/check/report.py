@@ -24,7 +24,7 @@ MARKS = {Grade.GOOD: "good", Grade.FAULT: "**fault**", Grade.LEFT_OUT: "left out
 
 
 def facts(model: BodyModel) -> dict[str, str]:
-    """Return the machine, and the versions of the software that runs there."""
+    """Return, by label, the report's words on the machine and the versions of its software."""
     device = model.device
     free = available(device)
     entries = {

@@ -42,9 +42,10 @@ def weights_read(model: BodyModel) -> int:
 
 
 def check_speed(subject: Subject) -> Iterator[Finding]:
-    """Compare the time of a pass of each width in WIDTHS with the time to read the weights.
+    """Compare the time of a pass with the time to read the weights.
 
-    The passes follow a prompt. They run as CUDA graphs if lanes do.
+    There is a pass for each number of rows in WIDTHS. The passes follow a prompt. They run as CUDA
+    graphs if lanes do.
     """
     model = subject.model
     rate, read = bandwidth(model.device), weights_read(model)

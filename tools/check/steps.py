@@ -28,7 +28,11 @@ LAUNCHES = {
 
 
 def check_steps(subject: Subject) -> Iterator[Finding]:
-    """Check one step of each lane; for vanilla AR, also one that is launched kernel by kernel."""
+    """Count launches and waits for the GPU in a step of each lane.
+
+    If steps are captured, vanilla AR has a second such step, launched kernel by kernel. A wait
+    before a step's end is a fault for the lanes that can be captured.
+    """
     if not subject.on_gpu:
         yield left_out("launches of a step", "They are counted only on a GPU.")
         return

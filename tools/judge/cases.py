@@ -37,7 +37,7 @@ class Case:
 
     Attributes:
         joint: the decoder's joint distribution over the plan's sequences.
-        expected: the model's own joint distribution over them.
+        expected: the model's own joint distribution over the same sequences.
     """
 
     standard: StandardToy
@@ -65,7 +65,10 @@ class Case:
 
 @cache
 def standard_toys() -> tuple[tuple[StandardToy, Toy, Plan, Joint], ...]:
-    """Return SMALL and LARGER, each with its model, plan and joint distribution, in float64."""
+    """Return each entry of SMALL and LARGER with its model, plan and joint distribution.
+
+    All is in float64.
+    """
     built = [(each, *each.build()) for each in (*SMALL, *LARGER)]
     return tuple((each, model, plan, model.joint_distribution(plan)) for each, model, plan in built)
 
@@ -78,8 +81,8 @@ def enumerate_on(
 ) -> Iterator[tuple[Settings, EnumerationResult]]:
     """Enumerate as many settings on a standard model as the limit on runs allows.
 
-    Yields pairs: a Settings object, and its enumeration or the reason why there is none. `exactly`
-    must be in use.
+    Yields pairs: a Settings object, and its enumeration or the reason why there is none. Must be
+    called within `exactly`.
 
     Args:
         number: the model's number among the standard ones.
@@ -141,9 +144,9 @@ class Cases:
         return any(case.differs for case in self.done)
 
     def uncovered(self, every: Sequence[Settings]) -> list[Settings]:
-        """Choose few settings of `every` that cover all knob values missing in the cases so far.
+        """Choose few settings of `every` that together have all knob values without a case so far.
 
-        The choice is greedy: each time the settings with the most of the missing values.
+        The choice is greedy: the next settings are those with the most values still missing.
         """
         remaining_values = {held for settings in every for held in _values(settings)}
         remaining_values -= {held for case in self.done for held in _values(case.settings)}

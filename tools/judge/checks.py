@@ -44,7 +44,11 @@ def pictures(kind: type[Decoder]) -> list[tuple[Toy, Plan]]:
 
 
 def check(kind: type[Decoder], settings: Settings) -> list[Check]:
-    """Check whether the decoder decodes and, if so, whether it does all else that a lane must."""
+    """Return the checks of a decoder: that it decodes and, if it does, three others.
+
+    The others are that a seed repeats its picture, that static shapes change nothing, and that no
+    cache is left behind.
+    """
     try:
         for model, plan in pictures(kind):
             for seed in SEEDS:
@@ -114,8 +118,8 @@ def _of_all(
 ) -> Check:
     """Return the check `name`: whether `same` holds for all pictures and seeds.
 
-    `good` and `bad` are the check's words if `same` holds or not. `raising` begins the check's
-    words if an error was raised.
+    The check's words are `good` if `same` holds, else `bad`. If an error is raised, they begin with
+    `raising`.
     """
     try:
         passed = all(same(model, plan, seed) for model, plan in pictures(kind) for seed in SEEDS)

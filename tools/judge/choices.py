@@ -1,10 +1,11 @@
-"""The choices that random numbers make.
+"""The choices that a decoder's random numbers decide.
 
 A decoder compares a uniform number with a threshold, or inverts a cumulative sum at that number. So
-what the decoder does is a piecewise constant function of its random numbers. Here a number is the
-interval that it lies in, at first (0, 1). A choice narrows the interval. A later choice by the same
-number is made within the narrowed interval, even if the decoder kept the number or read it again.
-`Choices` takes one piece in each run, and `outcomes` runs until every piece was taken.
+what the decoder does is a piecewise constant function of its random numbers. Here a number has no
+value, only an interval that it lies in, at first (0, 1). A choice narrows the interval. A later
+choice by the same number is made within the narrowed interval, even if the decoder kept the number
+or read it again. A run, with its `Choices`, follows one piece of the function. `outcomes` yields
+every piece.
 """
 
 from __future__ import annotations
@@ -50,19 +51,23 @@ class Choices:
     def __or__(self, later: Choices) -> Intervals:
         """Return the intervals of the numbers that a choice narrowed in this run or in `later`.
 
-        `later` continues this run, so its interval of a number counts.
+        `later` continues this run. So a number that both have narrowed has its interval from
+        `later`.
         """
         intervals = self.intervals | later.intervals
         return {number: intervals[number] for number in self.narrowed | later.narrowed}
 
     def state(self) -> _Made:
-        """Return the choices so far."""
+        """Return a copy of the choices so far, for `restore`."""
         return _Made(list(self.picks), dict(self.intervals), set(self.narrowed), self.weight)
 
     def restore(
         self, state: _Made, later: list[Callable[[], int] | int], script: list[int]
     ) -> None:
-        """Go back to the choices of `state`, reopen the outcomes `later`, and follow `script`."""
+        """Go back to the choices of an earlier `state`, and follow `script` from there.
+
+        `later` has the postponed outcomes of that time: those that were open are open again.
+        """
         self.script, self.picks, self.later = list(script), [], list(later)
         self.intervals, self.narrowed = dict(state.intervals), set(state.narrowed)
         self.weight = state.weight
@@ -105,8 +110,9 @@ def outcomes(
 ) -> Iterator[tuple[Choices, Any]]:
     """Yield the choices and the value of every outcome of a computation.
 
-    Outcomes are told apart by what `read` reads, and by what the caller reads before it asks
-    for the next outcome. Reading needs no new run.
+    A choice that the computation postponed is made when `read` reads it, or when the caller reads
+    it before asking for the next outcome. A choice that nobody reads has no outcomes of its own.
+    For the other outcomes of such a reading the computation does not run again.
 
     Args:
         run: the computation.
@@ -131,9 +137,9 @@ def outcomes(
 
 
 def _next(picks: list[tuple[int, int]], script: list[int]) -> bool:
-    """Change `script` to the next run's script; `picks` are the options that the last run took.
+    """Change `script` to the next run's script; return False if there is no next run.
 
-    Returns False if there is no next run.
+    `picks` has, for each choice of the last run, the option taken and the number of options.
     """
     while picks and picks[-1][0] == picks[-1][1] - 1:
         picks.pop()
@@ -153,7 +159,7 @@ def current() -> Choices:
 
 
 def is_recording() -> bool:
-    """Return whether `recording` is in use."""
+    """Return whether the context `recording` is active."""
     return _RECORDING.get()
 
 

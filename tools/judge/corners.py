@@ -1,6 +1,7 @@
-"""The settings of a decoder that are judged: its defaults, and corners of its knobs.
+"""The settings of a decoder that are judged: its defaults, and combinations of knobs' corners.
 
-For any three knobs, every combination of their corners that is valid occurs in some settings.
+A knob's corners are its choices, or its default and the ends of its range. For any three knobs,
+every valid combination of their corners occurs in some of the settings.
 """
 
 from __future__ import annotations
@@ -66,9 +67,9 @@ def _rows(
     values: dict[str, list[Any]],
     combinations: dict[Some, None],
 ) -> Iterator[dict[str, Any]]:
-    """Yield rows, each with a value for every knob, that agree with `some`.
+    """Yield rows that contain the values `some`; a row has a value for every knob.
 
-    Not every row is valid.
+    Not every row makes valid settings.
     """
     defaults = {name: default for name, (_, default) in specs.items()}
     needed = dict(some)
@@ -126,7 +127,10 @@ def _filled(
 
 
 def _in_use(settings: Settings, specs: dict[str, tuple[Knob, Any]]) -> Settings:
-    """Set each knob that has no effect in these settings to its default, if the result is valid."""
+    """Return the settings with each knob that has no effect in them set to its default.
+
+    If the result is not valid, the settings are returned unchanged.
+    """
     idle = {
         name: default
         for name, (spec, default) in specs.items()

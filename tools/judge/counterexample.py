@@ -15,7 +15,7 @@ from tools.judge.ways import DIGITS, ways_to
 
 
 def counterexample(kind: type[WindowDecoder], case: Case) -> Counterexample:
-    """Return the counterexample of a case that differs; `exactly` must be in use."""
+    """Return the counterexample of a case that differs; must be called within `exactly`."""
     prefix, token, p, decoder_p = first_difference(case)
     start = (*prefix, token)
     every = {*case.joint, *case.expected}
@@ -57,9 +57,9 @@ def true_shift(case: Case) -> float:
 def first_difference(case: Case) -> tuple[tuple[int, ...], int, float, float]:
     """Return the shortest prefix after which the decoder differs from vanilla AR, and a next token.
 
-    Of the prefixes of that length and their next tokens, those with the largest difference are
-    returned. The difference is between the token's two probabilities, weighted by how often the
-    decoder comes to the prefix.
+    If several prefixes of that length differ, the prefix and the token with the largest difference
+    are returned: the difference between the token's two probabilities, times the probability that
+    the decoder draws the prefix.
 
     Returns:
         The prefix, the token, and its probabilities by vanilla AR and by the decoder.

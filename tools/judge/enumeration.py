@@ -68,8 +68,9 @@ class Enumeration:
     """The result of an enumeration.
 
     Attributes:
-        joint: the probabilities of whole sequences.
-        seen: for each fact, the expected number of steps of a decode for which the fact is true.
+        joint: the probability of each whole sequence.
+        seen: for each fact about a step, such as "bonus" or "length 2", the expected number of
+            steps of a decode for which the fact is true.
         runs: how many times the verification of a pass was run.
         passes: the expected number of forward passes.
         most_passes: the passes of the longest decode.
@@ -178,7 +179,10 @@ class Walk:
 
 
 def enumerated(decoder: WindowDecoder, most: int | None = None) -> Enumeration:
-    """Enumerate every outcome of a decode; `exactly` must be in use. Raises as `walked` does."""
+    """Enumerate every outcome of a decode; must be called within `exactly`.
+
+    Raises as `walked` does.
+    """
     return walked(Walk(decoder, most))
 
 
@@ -187,8 +191,8 @@ def walked(walk: Walk) -> Enumeration:
 
     Raises:
         TooManyOutcomes: the enumeration takes more runs than the walk may.
-        HiddenState: the decoder's own loop does not decode what the enumeration's turns decode, or
-            the decoder keeps something outside the state.
+        HiddenState: the decoder's own `steps` decodes otherwise than the enumeration, or the
+            decoder keeps something outside the state.
         NotEnumerable: the rule uses a random number in a way that depends on its exact value.
         ContractError: a pass commits nothing, or too much.
     """
@@ -325,7 +329,7 @@ def _settled_proposal(
 
 
 def _copied(state: DecodeState) -> DecodeState:
-    """Return a copy of a state, with all that a rule keeps on the state.
+    """Return a copy of a state, including the attributes that a decoder added to it.
 
     Outcomes that are still open are chosen now.
     """

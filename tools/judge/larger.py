@@ -30,7 +30,7 @@ class Drawn:
     """Pictures sampled from a larger model with some settings.
 
     Attributes:
-        tests: the number of tests, of which this is one.
+        tests: the number of such tests that the judgement has, this one included.
         lines: the lines of the decoder's file that the first LOOKED_AT pictures run.
     """
 
@@ -70,7 +70,10 @@ def sample_larger(
 
 
 def _drawn(task: Task) -> tuple[SampledPictures, frozenset[int]]:
-    """Draw the pictures of a task in float32, as a race does; return them and the lines run."""
+    """Sample a task's pictures in float32, as a race draws them.
+
+    Returns the results, and the lines of the decoder's file that ran.
+    """
     (kind, every), (number, at, count, tests) = JUDGED[0], task
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float32)
@@ -87,7 +90,7 @@ def _drawn(task: Task) -> tuple[SampledPictures, frozenset[int]]:
 
 
 def samples_of(sampled: Sequence[Drawn], every: Sequence[Settings]) -> Samples | None:
-    """Return the samples as a verdict has them; None if nothing was sampled."""
+    """Sum the sampled pictures up for a verdict; return None if nothing was sampled."""
     if not sampled:
         return None
     tests, largest = sampled[0].tests, max(each.found.log_e for each in sampled)

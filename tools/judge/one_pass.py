@@ -21,8 +21,8 @@ from tools.judge.symbolic import SymbolicNoise, settled
 class FixedNoise(Noise):
     """Noise with some given uniform numbers; all other uniform numbers are 0.5.
 
-    `rows` has, for each purpose, one row [count] for every position, or one row for all
-    positions.
+    For each purpose, `rows` has a row [count] for each position, or a single row that all positions
+    share.
     """
 
     def __init__(self, **rows: list[list[float]]) -> None:
@@ -41,7 +41,10 @@ class FixedNoise(Noise):
 
 
 def verifying(decoder: WindowDecoder) -> DecodeState:
-    """Return the state of a new decode at step 1, since ASSD's step 0 only drafts."""
+    """Return the state of a new decode, ready to verify drafts.
+
+    The state is at step 1, since ASSD verifies nothing at step 0.
+    """
     state = decoder.begin("", 0)
     state.step = 1
     return state
@@ -57,8 +60,8 @@ def verify_chain(
 ) -> Verification:
     """Return the verification of a chain of drafts [H].
 
-    p is [H + 1, V] and q is [H, V], or each is one row for all positions. `rows` are those of
-    FixedNoise.
+    p is [H + 1, V] and q is [H, V], or each is one row for all positions. `rows` has the uniform
+    numbers that FixedNoise gets.
     """
     state = verifying(decoder)
     state.noise = FixedNoise(**rows)
@@ -69,7 +72,7 @@ def verify_chain(
 
 
 class TestedNoise(SymbolicNoise):
-    """Symbolic noise whose Gumbel noise is 0: the test and replacement of a draft use none."""
+    """Symbolic noise whose Gumbel noise is 0: testing and replacing a draft needs none of it."""
 
     def gumbel(self, start: int, count: int, codes: int) -> Tensor:
         return torch.zeros(count, codes)

@@ -35,8 +35,8 @@ class Path:
 
     Attributes:
         numbers: the intervals of the random numbers that decided the path.
-        ends: the frontiers after the path's passes.
-        tokens: the tokens of the plan's positions, if the path is whole.
+        ends: the frontier after each pass of the path.
+        tokens: the tokens of the plan's positions, if the path is whole; else ().
     """
 
     numbers: Intervals
@@ -67,7 +67,7 @@ class Paths:
 
 
 class GivenNoise(Noise):
-    """A seed's numbers, each moved into its interval if it has one."""
+    """Noise of a seed; a number that has an interval is scaled into this interval."""
 
     def __init__(self, seed: int, intervals: dict[Key, tuple[float, float]]) -> None:
         super().__init__(seed, torch.device("cpu"))
@@ -84,10 +84,7 @@ class GivenNoise(Noise):
         return values
 
     def gumbel(self, start: int, count: int, codes: int) -> Tensor:
-        """Return Gumbel noise.
-
-        Noise of two codes is made from the number that `SymbolicNoise.gumbel` uses.
-        """
+        """Return Gumbel noise; for two codes, from the number that `SymbolicNoise.gumbel` uses."""
         if codes != 2:
             return super().gumbel(start, count, codes)
         number = [

@@ -1,8 +1,8 @@
 """Tests sampled pictures against vanilla AR's distribution; the test may stop at any time.
 
-The distribution p of a picture's token, given the tokens before it, is known exactly. The token's
-rank is the probability of all codes that come before it in some order, plus a random share of its
-own probability. For vanilla AR's pictures the ranks are independent uniform numbers, whatever the
+The distribution p of a picture's token, given the tokens before it, is known exactly. The codes are
+put in some order. The token's rank is the total probability of the codes before it, plus a random
+share of its own. For vanilla AR's pictures the ranks are independent uniform numbers, whatever the
 model. A statistic counts how many ranks of some tokens lie in each eighth of (0, 1). These tokens
 are chosen by their place, and by the tokens before them.
 
@@ -106,7 +106,7 @@ def _statistics(
 ) -> Iterator[tuple[str, np.ndarray]]:
     """Yield the name and the ranks of every statistic.
 
-    Ranks are chosen by what precedes their token, never by the token.
+    A statistic chooses tokens by their place and by what precedes them, never by the token itself.
     """
     yield "all tokens", ranks
     yield "all tokens, by their numbers", by_number
@@ -155,11 +155,11 @@ def ranks_of(
 
 
 def sample(decoder: Decoder, model: Toy, plan: Plan, most: int, tests: int = 1) -> SampledPictures:
-    """Sample pictures until the test rejects, at most `most`.
+    """Sample pictures until the test rejects, but at most `most` pictures.
 
-    The pictures have several prompts, and seeds that use all 63 bits. What decides is the mean
-    e-value of `tests` tests, of which this is one. This test rejects when its own e-value makes the
-    mean large enough, even if all other e-values are 0.
+    The pictures have several prompts, and seeds that use all 63 bits. The verdict depends on the
+    mean e-value of `tests` tests, this one included. This test rejects when its own e-value makes
+    the mean large enough, even if all other e-values are 0.
     """
     tally = SampledPictures()
     place = [plan.slots.index(slot) for slot in decoder.plan.slots]
@@ -186,10 +186,12 @@ def sample(decoder: Decoder, model: Toy, plan: Plan, most: int, tests: int = 1) 
 def log_e_value(counts: Sequence[int] | np.ndarray, chances: Sequence[float] = EQUAL) -> float:
     """Return the log of an e-value: the mean, over PRIORS, of a likelihood ratio.
 
-    The numerator is the likelihood of `counts` if the cells have unknown probabilities, with a
-    Dirichlet prior around `chances`. The denominator is their likelihood under `chances`. If
-    the cells are drawn with `chances`, the e-value is a martingale of mean 1. The chance that
-    it ever exceeds 1 / a, after however many draws, is then at most a (Ville).
+    `counts` says how often each cell was drawn, `chances` how probable each cell should be; by
+    default they are eight equal cells. The numerator is the likelihood of `counts` if the cells
+    have unknown probabilities, with a Dirichlet prior around `chances`. The denominator is the
+    likelihood of `counts` under `chances`. If the cells are drawn with `chances`, the e-value is a
+    martingale of mean 1. The chance that it ever exceeds 1 / a, after however many draws, is then
+    at most a (Ville).
     """
     cells = [(int(n), p) for n, p in zip(counts, chances, strict=True) if p > 0]
     if sum(n for n, _ in cells) < sum(counts):
@@ -213,7 +215,7 @@ def log_mean(logs: list[float]) -> float:
 
 
 def rejects(log_e: float) -> bool:
-    """Return whether e is so large that the pictures do not have vanilla AR's distribution."""
+    """Return whether an e-value is too large for pictures with vanilla AR's distribution."""
     return log_e > -math.log(FALSE_ALARM)
 
 

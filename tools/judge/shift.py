@@ -20,8 +20,8 @@ from tools.judge.symbolic import settled
 def recorded_shift(decoder: WindowDecoder) -> float | None:
     """Return the expected sum of the shifts that the decoder records for a picture's tokens.
 
-    Prices, which the decoder's audit gives after the last pass, count as shifts. Returns None if
-    the shift of the rule's tests is unknown. `exactly` must be in use.
+    The prices that the decoder's audit gives after the last pass count as shifts too. Returns None
+    if the shift of the rule's tests is unknown. Must be called within `exactly`.
     """
     even = torch.full((1, decoder.model.vocab_size), 1 / decoder.model.vocab_size)
     if decoder.shift(even, even, torch.zeros(1, dtype=torch.long)).isnan().any():

@@ -83,7 +83,7 @@ def crafted(
 def certain_first(
     length: int, second: Sequence[float], after_zero: Sequence[float], after_one: Sequence[float]
 ) -> Toy:
-    """Return a model of `length` tokens of two codes, the first of which is always 0.
+    """Return a model of `length` tokens of two codes; the first token is always 0.
 
     The second token has the distribution `second`; each later one has `after_zero` or
     `after_one`, by the token before it. The model is cheap to enumerate, and drafts are kept
@@ -112,9 +112,9 @@ def warm() -> Toy:
 def of_nine() -> Toy:
     """Return a model of three tokens of nine codes, whose first and last tokens are certain.
 
-    The first token is 0, and after it the second may be any of the nine. After a draft of the first
-    token other than 0, the second token is nearly certain. So a draft of the second token may come
-    from a distribution that differs much from p.
+    The first token is 0, and after it the second may be any of the nine. A draft of the first token
+    may be another code. After such a draft the second token is nearly always 0. So a draft of the
+    second token may come from a distribution that differs much from p.
     """
     model = Toy((1, 3), 9)
     p = torch.eye(9)[0].repeat(10, 10, 1)
@@ -141,7 +141,7 @@ def sure() -> Toy:
 
 
 def lively(grid: tuple[int, int], codes: int, sampling: Sampling, *, forced: bool = False) -> Toy:
-    """Return a model on which half the drafts pass, so that sometimes many pass in a row."""
+    """Return a model on which about half of the drafts pass, and sometimes many in a row."""
     model = Toy(grid, codes, forced=forced)
     model.logits *= 0.7
     model.sampling = sampling

@@ -1,9 +1,9 @@
 """Tensors of random numbers without values, and tensors of the outcomes that they decide.
 
-`Numbers` hold random numbers. `Flags` and `Codes` hold the outcomes of comparing a number with a
-threshold, or of sampling with it. An outcome is chosen when it is read, not when the decoder
+`Numbers` stand for random numbers. `Flags` and `Codes` hold the outcomes of comparing a number with
+a threshold, or of sampling with it. An outcome is chosen when it is read, not when the decoder
 compares. So values that are computed and then dropped, such as the draws of rows after a rejection,
-need no run of their own. An operation without a rule here reads all outcomes first.
+need no run of their own. An operation for which this module has no rule reads all outcomes first.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ Rule = Callable[..., Any]
 
 
 class SymbolicNoise(Noise):
-    """Noise whose random numbers have no values; a key stands for one in every run and step.
+    """Noise whose random numbers have keys instead of values.
 
-    `numbers` maps each key to an integer that stands for its number.
+    A key means the same random number in every run and step. `numbers` maps each key to an integer
+    that stands for the random number.
     """
 
     def __init__(self) -> None:
@@ -128,7 +129,10 @@ def _plain(value: Any) -> Any:
 
 
 def settled(value: Any) -> Any:
-    """Return the value with every outcome chosen."""
+    """Return the value with every outcome chosen that is still open.
+
+    A random number becomes NaN within `recording`; elsewhere it raises NotEnumerable.
+    """
     if isinstance(value, (tuple, list)):
         return type(value)(map(settled, value))
     if isinstance(value, dict):
@@ -204,7 +208,7 @@ def _whole(*operands: Any) -> bool:
 
 
 def _strictly(operation: Callable[..., int], kind: type[Symbolic]) -> Rule:
-    """Return the rule of an operation on whole numbers that needs the values of all operands."""
+    """Return the rule of an operation on whole numbers; the rule reads all the operands' values."""
 
     def rule(*operands: Any) -> Any:
         if not _whole(*operands):
@@ -395,10 +399,10 @@ def _plus(left: Any, right: Any) -> Any:
 
 
 def _minimum(values: Any, bound: Any) -> Any:
-    """Return the values without their upper bound, if only rounding can exceed it.
+    """Return the values themselves, if nothing but rounding could lift them above `bound`.
 
     `engine.numerics.distributions.sample` sets such a bound for its targets. Raises NotEnumerable
-    for other bounds.
+    for other bounds. Whole numbers are bounded as usual.
     """
     if not isinstance(values, Affine):
         return _strictly(min, Codes)(values, bound)
@@ -406,7 +410,7 @@ def _minimum(values: Any, bound: Any) -> Any:
 
 
 def _clamp_min(values: Any, bound: Any) -> Any:
-    """Return the values without their lower bound, if only rounding can go below it.
+    """Return the values themselves, if nothing but rounding could take them below `bound`.
 
     `engine.numerics.distributions.sample` sets such a bound for its targets in a block. Raises
     NotEnumerable for other bounds.
@@ -419,7 +423,7 @@ def _clamp_min(values: Any, bound: Any) -> Any:
 def _unbounded(values: Any, beyond: Any) -> Any:
     """Return the values. Raises NotEnumerable unless all of `beyond` is true.
 
-    `beyond` is whether each bound lies beyond all that the values can be, but for rounding.
+    `beyond` is true for a value that cannot cross its bound by more than rounding.
     """
     if not torch.as_tensor(beyond).all():
         raise NotEnumerable("it bounds what it computed from random numbers")

@@ -88,7 +88,7 @@ def _state(tokens: Sequence[int], codes: int) -> tuple[int, int]:
 
 
 class Toy(ImageModel):
-    """Second-order Markov source over `codes` tokens on a grid.
+    """Model whose tokens, on a grid, come from a second-order Markov source of `codes` codes.
 
     With `forced`, an end-of-line id follows each row.
     """
@@ -172,10 +172,11 @@ class Toy(ImageModel):
 
 
 class FrontsContext(ToyContext):
-    """Context of a plan with several fronts.
+    """Context of a plan that draws several rows of the grid at once (`Plan.fronts`).
 
-    A row sees permanent tokens, roots, and the drafts that it follows, up to its own slot. The
-    row's distribution depends on the last two tokens that it sees.
+    A row of the window sees the permanent tokens, the roots, and the drafts that it follows, but
+    nothing in a slot after its own. The row's distribution depends on the last two tokens that it
+    sees.
 
     Attributes:
         there: the permanent tokens by their slots.
@@ -190,7 +191,7 @@ class FrontsContext(ToyContext):
     def read(
         self, tokens: list[int], targets: list[int], parents: Sequence[int] | None
     ) -> list[dict[int, int]]:
-        """Return the tokens that each row of the next window sees, by slot."""
+        """Return, for each row of the next window, the tokens that the row sees, by slot."""
         slots = [*self.plan.slots, self.plan.length + 1]  # padding comes after all others
         self.window = [(slots[n] - 1, token) for n, token in zip(targets, tokens, strict=True)]
         parents = range(len(tokens)) if parents is None else parents
@@ -288,7 +289,7 @@ class InfillToy(Toy):
 
 
 class InfillContext(ToyContext):
-    """Context of an infilling; `done` is the number of permanent rows."""
+    """Context of an infilling; `done` is the number of window rows that were kept so far."""
 
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan)

@@ -147,7 +147,7 @@ class Vectors(BaseModel):
 
 
 class ChosenTests(SymbolicNoise):
-    """Noise with given uniforms [H] for the tests; all other numbers keep all their outcomes."""
+    """Noise with given uniform numbers [H] for the tests; all other numbers stay symbolic."""
 
     def __init__(self, uniforms: Sequence[float]) -> None:
         super().__init__()
@@ -199,11 +199,11 @@ def next_distribution(
 
 
 def outcome_distributions(rule: Rule, p: Tensor, q: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the probability of each number of accepted drafts [H + 1], and of each sequence.
+    """Return the distributions of the number of accepted drafts [H + 1], and of the sequence.
 
     Both average over drafts from q [H, V] and the verification's random numbers. A sequence has H +
-    1 tokens: the committed ones, continued by p [H + 1, V]. The probabilities of sequences are
-    [V, .., V].
+    1 tokens: the committed ones, continued by p [H + 1, V]. Its distribution [V, .., V] has one
+    axis for each token.
     """
     draws = itertools.product(*(row.nonzero()[:, 0].tolist() for row in q))
     return _distributions(
@@ -343,7 +343,7 @@ def tree_case(
 ) -> Case:
     """Return a case of a tree, with expected values that the engine computes.
 
-    K drafts follow the root, and each draft above the tree's last level.
+    The root and each draft above the tree's last level are followed by K drafts.
     """
     with exactly():
         trees = Trees(torch.tensor(p), torch.tensor(q), K)

@@ -50,7 +50,8 @@ def ways_to(decoder: WindowDecoder, sequence: Sequence[int], position: int) -> t
 class _Following(Walk):
     """A walk along the outcomes that lead to a sequence.
 
-    `ways` has, for each status, the chance of all ways together, and the likeliest way.
+    `ways` has, for each status with which the token at `position` was committed, the chance of all
+    outcomes with that status, and the likeliest of them.
     """
 
     def __init__(self, decoder: WindowDecoder, sequence: tuple[int, ...], position: int) -> None:

@@ -38,16 +38,18 @@ NO_MEMORY = "The device has no memory left to decode pictures, so they wait. The
 
 
 class Board:
-    """The state of the board.
+    """One race as the page draws it: its lanes with their figures, step tables and pictures.
 
     `fold` adds a frame. `snapshot` returns everything to draw. `update` returns what is new since
     the last call of `snapshot` or `update`.
 
     Args:
         header: the header of the race's trace.
-        pixels: decodes tokens, int [B, h, w], to pictures, uint8 [B, H, W, 3]. It draws lanes that
-            are over, and the known cells of lanes that begin. None for a recorded race.
-        swatches: the image file of visualize.pictures.swatches. The page draws drafts with it.
+        pixels: decodes B grids of tokens, int [B, h, w], to B pictures, uint8 [B, H, W, 3]. It
+            draws lanes that are over, and the known cells of lanes that begin. None for a recorded
+            race.
+        swatches: the image file of visualize.pictures.swatches, which shows each code alone. The
+            page draws drafts with it.
         preview: like `pixels`, but draws lanes that race. If None, these lanes show swatches. An
             update calls `pixels` and `preview` at most once each.
     """
@@ -200,9 +202,9 @@ class Board:
         return LaneState.STOPPED if LaneState.STOPPED in states else LaneState.FINISHED
 
     def _places(self, lane: BoardLane) -> dict[MeasuredClock, int | None]:
-        """Return a lane's place by each clock.
+        """Return a lane's rank by each clock, 1 for the lane that needed least.
 
-        A place is None until the lane has finished and no lane that still races can beat this lane.
+        A rank is None until the lane has finished and no lane that still races can beat this lane.
         """
         places: dict[MeasuredClock, int | None] = dict.fromkeys(CLOCKS)
         if lane.state is not LaneState.FINISHED:

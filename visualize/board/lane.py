@@ -45,7 +45,10 @@ PROMISES = {
 
 
 def promise_of(name: str, badge: Badge) -> str:
-    """Return a sentence on what a lane promises, from its decoder's `name` and its `badge`."""
+    """Return a sentence on how a lane's pictures or their probabilities relate to vanilla AR's.
+
+    `name` is the lane's decoder, and `badge` is the lane's badge.
+    """
     if verdict := VERDICTS.get(name):
         rounded = f" {PROMISES[badge]}" if badge is Badge.ROUNDED else ""
         return verdict.sentence + rounded
@@ -65,9 +68,9 @@ def marked(figure: PaperFigure) -> PaperMark:
 class BoardLane:
     """Lane `number` of a race: its figures, its step table as base64, and its picture.
 
-    The attribute `tokens` [h * w] has the known tokens, the committed tokens and the drafts of the
-    latest step. It is -1 in all other cells. `figure` is the result that a paper reports for a lane
-    with this decoder and these settings.
+    The attribute `tokens`, int [h * w], has each grid cell's token, if it is known or committed,
+    or its draft of the latest step. It is -1 in all other cells. `figure` is the result that a
+    paper reports for a lane with this decoder and these settings.
     """
 
     def __init__(

@@ -102,7 +102,11 @@ _BEFORE = "soft big middle"
 
 
 def _position(step: Pass, row: int, x: float, y: float) -> Iterator[str]:
-    """Yield the SVG elements of p, q and the outcome at row `row` of a pass."""
+    """Yield the SVG elements of one position of a pass: its p, its q and its outcome.
+
+    `row` is the position's row in the pass's window. `x` and `y` are the drawing's upper left
+    corner.
+    """
     has_draft = row < len(step.drafts) and step.drafts[row] >= 0
     committed = row < len(step.committed)
     codes, base = len(step.p[row]), y + 18 + BARS

@@ -53,7 +53,7 @@ FEWEST_PAIRS = 5  # a mean over fewer pairs or drafts is noise
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure: a `name` for code, a `title` and a `sentence` for the page, and a plot."""
+    """A plot, the `title` and `sentence` that the page shows with it, and its id `name`."""
 
     name: str
     title: str
@@ -260,7 +260,10 @@ def _add_shares(
     words: str,
     **options: Any,
 ) -> None:
-    """Add a lane's share of accepted drafts, with its interval, for each bin in `some`."""
+    """Add a lane's share of accepted drafts, with its interval, for each bin that `some` selects.
+
+    `x` has a place on the x axis for each selected bin. `words` end the hover text of each.
+    """
     y, low, high = bins.share[some], bins.low[some], bins.high[some]
     plot.add_scatter(
         x=x,

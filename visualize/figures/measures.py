@@ -78,7 +78,7 @@ def _promise(decoder: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Tokens, target passes and seconds so far: at the start and after each of S steps [S + 1]."""
+    """Committed tokens, model passes and seconds at the start and after each of S steps [S + 1]."""
 
     tokens: np.ndarray
     passes: np.ndarray
@@ -86,23 +86,23 @@ class Progress:
 
 
 def progress(table: StepTable) -> Progress:
-    """Return how the lane advanced. The first entry of each array is for the start."""
+    """Return a lane's committed tokens, passes and seconds, at the start and after each step."""
     passes = np.concatenate([[0], table.steps["nfe"]])
     return Progress(table.frontier, passes.astype(int), table.clock)
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Mean number of rows that the model read per pass and per committed token."""
+    """Mean number of window rows that the model read, per pass and per committed token."""
 
     per_pass: float
     per_token: float
 
 
 def rows_read(table: StepTable) -> Rows:
-    """Return the mean number of rows that the model read per pass and per committed token.
+    """Return the mean number of window rows that the model read, per pass and per committed token.
 
-    It shows that passes differ in work: a pass reads a whole window.
+    The numbers show that passes of different lanes differ in work: a pass reads a whole window.
     """
     rows, committed = table.steps["rows"].sum(), table.steps["committed"].sum()
     return Rows(float(rows / len(table)), float(rows / committed))
@@ -145,16 +145,16 @@ def acceptance_lengths(table: StepTable) -> Lengths:
 
 
 def sorted_top1(table: StepTable) -> np.ndarray:
-    """Return the model's top-1 probability at every committed position, largest first [n].
+    """Return the model's top-1 probability at each of n committed positions, largest first [n].
 
-    Source: GSD Fig. 2 c to e.
+    Forced positions are left out. Source: GSD Fig. 2 c to e.
     """
     rows = table.positions[table.committed & (table.positions["status"] != Status.FORCED)]
     return np.sort(share_values(rows["top1"]))[::-1]
 
 
 def sorted_shifts(table: StepTable) -> np.ndarray:
-    """Return the shifts of all tests that committed a token, largest first [n].
+    """Return the shifts of the n tests that committed a token, largest first [n].
 
     If the table has prices (see engine/decoders/priced.py), return the prices of all tokens
     instead.

@@ -123,7 +123,7 @@ def blank_plot(x: str, y: str) -> go.Figure:
 
 
 def thinned(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Thin a line's points evenly to at most MOST_POINTS. Both ends stay."""
+    """Return at most MOST_POINTS of a line's points, evenly chosen, with both ends."""
     if len(x) <= MOST_POINTS:
         return x, y
     points = np.linspace(0, len(x) - 1, MOST_POINTS).round().astype(int)

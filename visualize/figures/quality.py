@@ -88,9 +88,10 @@ def stored() -> Quality:
 
 
 def quality_figures(quality: Quality, trace: Trace) -> list[Figure]:
-    """Return panels of shift, of log p and, with a judge, of the share of right pictures.
+    """Return panels of shift, of log p and of the share of right pictures, against passes.
 
-    All panels have passes as their x axis. The lanes of `trace` are rings in the panel of shift.
+    The last panel is missing if `quality` has no judge, a test that recognises drawn things. The
+    lanes of `trace` are rings in the panel of shift.
     """
     points = shifts(quality)
     panels = [
@@ -150,7 +151,10 @@ def _difference(quality: Quality, trace: Trace) -> str:
 
 
 def shifts(quality: Quality) -> list[PanelPoint]:
-    """Return the mean shift of each point that has one, with an interval over pictures."""
+    """Return the mean shift of each point, with a 95% interval over the point's pictures.
+
+    Points with a picture whose shift is unknown are left out.
+    """
     known = [p for p in quality.points if all(each.shift is not None for each in p.pictures)]
     points = replace(quality, points=tuple(known))
     return _means(points, lambda _, picture: picture.shift or 0.0)
@@ -166,9 +170,10 @@ def log_p_changes(quality: Quality) -> list[PanelPoint]:
 
 
 def right_pictures(quality: Quality) -> list[PanelPoint]:
-    """Return each point's share of right pictures, with Wilson's interval; [] without a judge.
+    """Return each point's share of right pictures, with Wilson's 95% interval.
 
-    A picture is right if every thing in it is in its place.
+    A picture is right if a judge, which recognises drawn things, finds every thing of the caption
+    in its place. Returns [] if `quality` has no judge.
     """
     if quality.judge is None:
         return []
@@ -183,9 +188,9 @@ def right_pictures(quality: Quality) -> list[PanelPoint]:
 
 
 def rings(trace: Trace) -> list[tuple[str, str, int, float]]:
-    """Return decoder, name, passes and mean shift of each lane that finished a whole picture.
+    """Return (decoder, name, passes, mean shift) of each lane that finished a whole picture.
 
-    A lane whose rule does not tell its shift has no ring.
+    A lane whose shift is unknown is left out. The others are drawn as rings.
     """
     entries: list[tuple[str, str, int, float]] = []
     if trace.header.infilling:
@@ -201,7 +206,7 @@ def rings(trace: Trace) -> list[tuple[str, str, int, float]]:
 
 
 def _means(quality: Quality, value: Callable[[Picture, Picture], float]) -> list[PanelPoint]:
-    """Return, for each point, the mean of `value` over captions.
+    """Return the mean of `value` over captions, with its 95% interval, for each point.
 
     `value` gets two pictures of the same caption: vanilla AR's and the point's.
     """
@@ -224,7 +229,11 @@ def _panel(
     number: str,
     rings: Sequence[tuple[str, str, int, float]] = (),
 ) -> go.Figure:
-    """Draw vanilla AR as a band, sweeps as lines, other lanes as points, and the race as rings."""
+    """Draw vanilla AR as a band, sweeps as lines, other lanes as points, and the race as rings.
+
+    `title` is the y axis's, and `number` is the format of the y values. `rings` has (decoder, name,
+    passes, y value) of each of the race's lanes.
+    """
     plot = blank_plot("passes a picture", title)
     remaining_points = list(points)
     for sweep in SWEEPS:
@@ -283,7 +292,10 @@ def _add(
     texts: list[str],
     **look: Any,
 ) -> None:
-    """Add `points` and their intervals to `plot` as one curve."""
+    """Add `points` and their intervals to `plot` as one curve called `name`.
+
+    `number` is the format of the y values, and `texts` has a label for each point.
+    """
     hover = (
         "%{customdata[0]}<br>%{x:.1f} passes a picture<br>"
         f"%{{y:{number}}} (95%: %{{customdata[1]:{number}}} to %{{customdata[2]:{number}}})"

@@ -82,7 +82,10 @@ def over_seeds(traces: Sequence[Trace]) -> list[SeedFigures]:
 
 
 def ranks(values: dict[int, list[float]]) -> dict[int, int | None]:
-    """Return the rank of each lane, 1 for the lowest mean; None for a tie within noise."""
+    """Return the rank of each lane, 1 for the lowest mean; None for a tie within noise.
+
+    `values` has one value a seed for each lane, by the lane's index.
+    """
     order = sorted(values, key=lambda i: sum(values[i]))
     pairs = itertools.pairwise(order)
     tied = {i for pair in pairs if _within_noise(*(values[i] for i in pair)) for i in pair}

@@ -196,7 +196,10 @@ def _shifts(lanes: Sequence[tuple[Runner, np.ndarray]]) -> str:
 
 
 def meaning_of_shift(priced: bool) -> str:
-    """Return the definition of shift for tests, or for tokens that are `priced`."""
+    """Return a sentence that defines the shift of a test or, if `priced`, the shift of a token.
+
+    `priced` says that tokens do not see all tokens before them (see engine/decoders/priced.py).
+    """
     from_what, condition = "a test commits from", "the same tokens before"
     if priced:
         from_what, condition = "a token was drawn from", "all tokens before it"
@@ -276,9 +279,10 @@ def _finished(lanes: Sequence[tuple[Runner, Progress]]) -> list[tuple[Runner, Pr
 def _winner(
     lanes: Sequence[tuple[Runner, Progress]], clock: Callable[[Progress], float]
 ) -> tuple[tuple[Runner, Progress], tuple[Runner, Progress] | None]:
-    """Return the winner by `clock` and, if there is another lane, the lane to compare it with.
+    """Return the winner of `lanes` by `clock`, and the lane to compare the winner with.
 
-    The other lane is vanilla AR's. If vanilla AR won or did not finish, it is the slowest lane.
+    The second is vanilla AR's lane. If vanilla AR won or is not one of `lanes`, the second is the
+    slowest lane; it is None if there is no other lane.
     """
     ranked = sorted(lanes, key=lambda entry: clock(entry[1]))
     others = [entry for entry in ranked[1:] if entry[0].decoder == "ar"] or ranked[1:]

@@ -21,10 +21,10 @@ MARK, EDGE = "#ffd400", "#14161a"  # colours of a frame, visible on every pictur
 def marked_picture(
     recording: RecordedRace, lane: int, positions: Sequence[int], name: str
 ) -> go.Figure:
-    """Draw a lane's final picture with a frame around the cell of each of `positions`.
+    """Draw a lane's final picture with a frame around each cell at one of `positions`.
 
-    If the recording has no picture of the lane, only the frames are drawn. `name` says which lane
-    the drafts belong to, and which rule judged them.
+    `positions` are sequence positions. If the recording has no picture of the lane, only the frames
+    are drawn. `name` says which lane the drafts belong to, and which rule judged them.
     """
     header, pictures = recording.trace.header, recording.pictures
     rows, columns = header.grid

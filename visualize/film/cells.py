@@ -27,7 +27,10 @@ SHAPES = LOOK["marks"]["shapes"]
 
 
 def atlas(swatches: bytes, codes: int) -> np.ndarray:
-    """Return the image file of visualize.pictures.swatches as uint8 [codes, side, side, 3]."""
+    """Split the image file of all swatches into one image a code: uint8 [codes, side, side, 3].
+
+    `swatches` is the file that visualize.pictures.swatches makes. It shows each code alone.
+    """
     rows = pixels(swatches).reshape(-1, SWATCH, COLUMNS, SWATCH, 3)
     return rows.swapaxes(1, 2).reshape(-1, SWATCH, SWATCH, 3)[:codes]
 
@@ -138,7 +141,7 @@ class Cells:
     def _coloured(self, instant: Instant) -> Image.Image:
         """Fill each committed or drafted cell with the colour of its value on the layer's scale.
 
-        The box of a draft is smaller. A cell without a value gets a grey stroke.
+        Only the middle of a draft's cell is filled. A cell without a value gets a grey stroke.
         """
         values = self._replay.values(self._layer, instant)
         known = ~np.isnan(values)
@@ -196,7 +199,7 @@ class Cells:
                 image.paste(Image.blend(patch, pale, NOTCH["opacity"]), box)
 
     def _marked(self, instant: Instant) -> Image.Image:
-        """Draw, in each committed or drafted cell, the mark of the cell's latest status."""
+        """Draw the latest status of each committed or drafted cell, as a shape on a colour."""
         image = Image.fromarray(self._flat(self._palette["paper"]))
         statuses = self._replay.table.positions["status"][instant.rows]
         for i, (cell, status) in enumerate(zip(instant.cells, statuses, strict=True)):
@@ -251,9 +254,9 @@ class Cells:
         return left, top, right, bottom
 
     def _frames(self, image: Image.Image, cells: range) -> None:
-        """Draw dashed frames around `cells`, which follow one another in raster order.
+        """Draw dashed frames around `cells`, a run of drafts in raster order.
 
-        At most three frames are drawn: around the end of a row, around whole rows, and around the
+        A run needs up to three frames: around the end of a row, around whole rows, and around the
         beginning of a row.
         """
         pen = ImageDraw.Draw(image)
@@ -278,7 +281,7 @@ class Cells:
     def _frame(self, image: Image.Image, cell: int) -> None:
         """Draw a frame around `cell`, the first that a fork does not take from another lane.
 
-        A fork keeps the beginning of that lane's picture and draws another rest.
+        A fork keeps the beginning of that lane's picture, and draws the rest anew.
         """
         left, top, right, bottom = self._box(cell)
         width = max(2, round(FRONTIER["width"] * self._side))
@@ -305,7 +308,7 @@ class Cells:
 
 @functools.lru_cache(64)
 def stroke(width: int, height: int, paper: str) -> Image.Image:
-    """Return the image of a missing value: a grey stroke."""
+    """Return the image of a cell without a value: a grey stroke on the colour `paper`."""
     fine = 8  # drawn 8 times larger: Pillow's lines lie half a fine pixel off the page's
     image = Image.new("RGB", (width * fine, height * fine), paper)
     ends = [(fine * width * x, fine * height * y) for x, y in (NO_VALUE["from"], NO_VALUE["to"])]

@@ -44,7 +44,7 @@ class _Format:
     Attributes:
         rate: the most frames a second.
         most: the most frames in all.
-        scale: the scale of the board.
+        scale: the scale of the board (see `Still`).
         codec: the encoder's name.
         pixels: the pixel format's name.
         tick: the unit of frame times, in seconds.
@@ -98,13 +98,13 @@ def film(
     """Return the race as a film's file.
 
     The film shows the whole race, `speed` times (0.05 to 16) as fast as it ran, then HOLD seconds
-    of the finish. A film by passes lasts as long as a film by seconds. MP4 has 30 frames a second,
-    but 3,600 in all at most; WebP 12 and 300, GIF 10 and 200. A longer film has fewer frames a
-    second.
+    of the finish. A film by passes lasts as long as a film by seconds. The frames a second and the
+    frames of the race in all have limits. MP4 has 30 frames a second, but 3,600 in all at most;
+    WebP 12 and 300, GIF 10 and 200. A race that is too long for these has fewer frames a second.
 
     `lanes` are the lanes to show (all, if None). `progress` is called with the share of the work
     that is done, from 0 to 1. An exception that `progress` raises ends the work. Raises FilmError
-    if the speed is out of range, or if the film would last longer than LONGEST.
+    if the speed is out of range, or if the race would take over LONGEST seconds in the film.
     """
     if (
         isinstance(speed, bool)
@@ -178,7 +178,8 @@ def photo(
 ) -> bytes:
     """Return the board at one instant of a clock as a PNG file.
 
-    The board is `scale` times as large as in a GIF. `lanes` are the lanes to show (all, if None).
+    The instant is `t` on `clock`, "seconds" or "passes". The board is `scale` times as large as in
+    a GIF, by default twice. `lanes` are the lanes to show (all, if None).
     """
     buffer = io.BytesIO()
     Still(recording, clock, layer, scale, lanes, dark=dark).draw(t).save(buffer, "PNG")

@@ -56,8 +56,8 @@ MARKS = {
 class Instant:
     """A lane after its k-th step.
 
-    `rows` are numbers of rows in the lane's step table: first the rows that committed the first n
-    cells, in order, then the rows of the k-th step that hold drafts. `cells` are the grid cells of
+    `rows` are indices into the lane's step table: first the rows that committed the lane's n cells,
+    in order, then the rows of the k-th step that hold drafts. `cells` has the grid cell of each of
     these rows.
     """
 
@@ -100,7 +100,10 @@ class LaneReplay:
         self._drafter = np.concatenate([[0], np.cumsum(table.steps["drafter_passes"], dtype=int)])
 
     def clock(self, name: str) -> np.ndarray:
-        """Return the lane's clock after each of its steps; the first entry is the start."""
+        """Return the lane's clock at the start and after each of its steps.
+
+        `name` is "seconds" or "passes".
+        """
         return self.table.clock if name == "seconds" else self._passes
 
     def step_at(self, clock: str, t: float) -> int:
@@ -198,7 +201,8 @@ class LaneReplay:
     def run_starts(self, instant: Instant) -> np.ndarray:
         """Return where runs begin: the first cell that each step up to `instant` committed.
 
-        If rows advance independently, a step has a run in each row in which it commits cells.
+        If the picture's rows advance independently, a step has a run in each picture row in which
+        it commits cells.
         """
         cells = instant.cells[: instant.n]
         run = [self.table.step[instant.rows[: instant.n]]]
@@ -227,9 +231,10 @@ def reference_lane(header: Header) -> int:
 
 
 def shares(layer: Layer, values: np.ndarray, most: int) -> np.ndarray:
-    """Return each value's place on the layer's scale, 0 to 1; beyond the scale's end, above 1.
+    """Return each value's place on the layer's scale: 0 at the scale's start, 1 at its end.
 
-    Counts are placed by logarithms, because most runs and waits are short and a few are long.
+    A value beyond the end has a place above 1. If the scale's end depends on the race, it is
+    `most`. Counts are placed by logarithms, because most runs and waits are short and a few long.
     """
     if layer is Layer.ORDER:
         return (values - 1) / max(1, most - 1)
@@ -240,7 +245,7 @@ def shares(layer: Layer, values: np.ndarray, most: int) -> np.ndarray:
 
 
 def colours(layer: Layer, places: np.ndarray) -> np.ndarray:
-    """Return the colour at each of `places` (0 to 1) on the layer's scale, uint8 [..., 3]."""
+    """Return the RGB colour at each of `places` (0 to 1) on the layer's scale, uint8 [..., 3]."""
     stops = np.array([ImageColor.getrgb(stop) for stop in SCALES[layer]])
     at = np.clip(np.nan_to_num(places), 0, 1) * (len(stops) - 1)
     return (

@@ -37,7 +37,11 @@ FOOT = 76  # height of the legend
 
 @dataclass(frozen=True, slots=True)
 class _Spot:
-    """A lane's place on the board, and what is needed to draw the lane."""
+    """A lane's position on the board, and what is needed to draw the lane.
+
+    `xy` is the upper left corner of the lane's cells, in pixels. `places` has the lane's rank by
+    each clock.
+    """
 
     lane: int
     xy: tuple[int, int]
@@ -53,9 +57,9 @@ class Still:
     unless `dark`, and at most 1,344 * `scale` pixels wide.
 
     Attributes:
-        size: the slide's size.
-        offset: the board's upper left corner on the slide.
-        board: the board's size.
+        size: the slide's width and height in pixels.
+        offset: the board's left and upper edge on the slide, in pixels.
+        board: the board's width and height in pixels.
         length: the race's length on each clock, by the clock's name.
         palette: the colours by name.
     """
@@ -150,7 +154,11 @@ class Still:
         return slide
 
     def _furniture(self) -> Image.Image:
-        """Draw everything that does not move: the head, the lanes' names and badges, the legend."""
+        """Draw all parts of the board that do not change with time.
+
+        They are the prompt and facts of the race at the top, the lanes' names and badges, and the
+        legend.
+        """
         header = self._header
         left, right = self._px(MARGIN), self.board[0] - self._px(MARGIN)
         image = Image.new("RGB", self.board, self.palette["card"])
@@ -294,7 +302,7 @@ class Still:
 
 
 def _places(lanes: list[LaneReplay], i: int) -> dict[str, int]:
-    """Return a lane's place by each clock; {} if the lane has not finished."""
+    """Return lane `i`'s rank by each clock, 1 for the first; {} if the lane has not finished."""
     if lanes[i].state is not LaneState.FINISHED:
         return {}
     done = [lane for lane in lanes if lane.state is LaneState.FINISHED]
@@ -313,7 +321,7 @@ def _even(length: int) -> int:
 
 
 def fork_in_words(header: Header) -> str:
-    """Return in words from which token of which race a fork was taken.
+    """Return in words where a fork was taken: the parent's seed and lane, the cell and the token.
 
     Return "" for a race that is no fork, or for a fork whose parent is not known.
     """

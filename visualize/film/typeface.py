@@ -109,7 +109,7 @@ def _plain(char: str) -> str:
 
 @functools.lru_cache(4096)
 def _name_of(char: str, bold: bool) -> str:
-    """Return the name of the first font that has `char`; without one, of the text's own font."""
+    """Return the name of the first font that has `char`; if none has it, the text font's name."""
     for name in (WEIGHTS[bold], *BESIDE):
         font = _font(name, 20)
         if _shape(font, char) != _shape(font, NOWHERE):

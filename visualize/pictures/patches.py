@@ -17,8 +17,9 @@ from visualize.pictures.swatches import COLUMNS
 class LanePatches:
     """Keeps track of the cells of a lane that have to be drawn.
 
-    `committed` (bool [h * w]) is the lane's own array, which the lane changes. Cells that are
-    committed at the start are known cells, and known cells are not drawn here.
+    `committed`, bool [h * w], says which grid cells are committed; the lane itself changes this
+    array later. Cells that are committed at the start are known cells, and known cells are not
+    drawn here.
     """
 
     def __init__(self, committed: np.ndarray, grid: tuple[int, int]) -> None:
@@ -36,7 +37,8 @@ class LanePatches:
     def take(self, cells: Sequence[int], picture: np.ndarray) -> np.ndarray:
         """Cut the patches of `cells` from `picture`, and mark these cells as drawn.
 
-        `picture` is uint8 [H, W, 3] and shows the whole grid. Patches are uint8 [n, s, s, 3].
+        `picture` is uint8 [H, W, 3] and shows the whole grid. The patches are uint8 [n, s, s, 3]:
+        one for each of n cells, each s pixels wide and high.
         """
         rows, columns = self._grid
         side = len(picture) // rows
@@ -46,13 +48,16 @@ class LanePatches:
         return patches.reshape(-1, side, side, 3)[list(cells)]
 
     def _complete(self) -> np.ndarray:
-        """Return, for each row, whether this row and the row below it are complete."""
+        """Return, for each grid row, whether all cells of this row and the next are committed."""
         rows = np.all(self._committed.reshape(self._grid), axis=1)
         return rows & np.append(rows[1:], True)
 
 
 def sheet_of(patches: np.ndarray) -> np.ndarray:
-    """Return patches, uint8 [n, s, s, 3], as one image, COLUMNS patches a row, padded with grey."""
+    """Join n patches, uint8 [n, s, s, 3], to one image with at most COLUMNS patches a row.
+
+    Grey fills the rest of the last row.
+    """
     count, side = len(patches), patches.shape[1]
     columns = min(count, COLUMNS)
     rows = -(-count // columns)

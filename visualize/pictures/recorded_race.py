@@ -95,8 +95,9 @@ def record(
 ) -> RecordedRace:
     """Return a trace with its pictures, drawn by the model that raced.
 
-    `drawn` has a picture, uint8 [H, W, 3], for each lane that need not be drawn again, else None.
-    If memory runs out, the other lanes have no picture. Raises TraceError if another model raced.
+    `drawn` has a picture, uint8 [H, W, 3], for each lane that is drawn already, and None for the
+    other lanes; by default no lane is drawn. If memory runs out, the other lanes have no picture.
+    Raises TraceError if another model raced.
     """
     header = trace.header
     if (header.model, header.grid, header.vocab_size) != (model.name, model.grid, model.vocab_size):

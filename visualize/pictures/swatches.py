@@ -22,9 +22,9 @@ def swatches(pixels: Callable[[np.ndarray], np.ndarray], codes: int) -> bytes:
     """Return a WebP file with a swatch of every code, SIDE x SIDE pixels each.
 
     Code c is at row c // COLUMNS, column c % COLUMNS; unused places are white. A swatch is the
-    middle of a 3 x 3 grid of its code alone, decoded by `pixels` (int [B, h, w] to uint8 [B, H, W,
-    3]) and scaled to SIDE. There can be at most 65,504 codes, because a WebP file cannot be higher.
-    The work takes seconds, so keep the result.
+    middle of a 3 x 3 grid of its code alone, decoded by `pixels` and scaled to SIDE. `pixels`
+    decodes B grids of codes, int [B, h, w], to B pictures, uint8 [B, H, W, 3]. There can be at most
+    65,504 codes, because a WebP file cannot be higher. The work takes seconds, so keep the result.
     """
     tiles = np.empty((codes, SIDE, SIDE, 3), np.uint8)
     for start in range(0, codes, BATCH):
@@ -45,9 +45,9 @@ def fitted(
 
     With such a model `swatches` would take minutes.
 
-    Each swatch has one colour, which a linear map computes from the code's vector in the codebook
-    [V, D]. The map is fitted by least squares to FITTED pictures of random codes. The map
-    explains 84% of the variance of the embedded model's colours.
+    Each swatch has one colour, which a linear map computes from the code's vector. `codebook`
+    [V, D] has the vectors of V codes. The map is fitted by least squares to FITTED pictures of
+    random codes. It explains 84% of the variance of the embedded model's colours.
     """
     codes = np.random.default_rng(0).integers(0, len(codebook), (FITTED, *grid))
     pictures = pixels(codes)
@@ -73,7 +73,7 @@ def _file(tiles: np.ndarray) -> bytes:
 
 
 def sheet(model: ImageModel) -> bytes:
-    """Return a model's swatches, drawn once and kept with the model."""
+    """Return the image file of a model's swatches, which is made once and kept with the model."""
     if model.swatches is None:
         model.swatches = (
             fitted(model.pixels, model.codebook.float().cpu().numpy(), model.grid)

@@ -30,9 +30,9 @@ class EmbeddedInfill(EmbeddedTarget):
     """The target over another sequence: caption, known cells in raster order, masked cells.
 
     Slots are numbered as in the target: P caption slots, the begin-of-image slot, then the cells. A
-    row's position id is its slot, P + 1 + cell. If the row asks for a cell, its query instead has
-    the id P + that cell, which is the slot of the cell before in raster order. Queries and keys
-    then have the distances that the target learnt.
+    row's position id is its slot: P + 1 + c for cell c. If a row asks for cell c, its query instead
+    has the id P + c, the slot before that of c. Queries and keys then have the distances that the
+    target learnt.
     """
 
     def __init__(self, config: LlamaConfig) -> None:
@@ -71,7 +71,7 @@ class EmbeddedInfill(EmbeddedTarget):
 
 
 def _layer(layer: Any, x: Tensor, keys: Any, queries: Any) -> Tensor:
-    """Run one causal Llama layer.
+    """Return the states [B, T, D] after one causal Llama layer; `x` has the states before it.
 
     Keys are rotated by the cosines and sines `keys` [B, T, d], and queries by `queries` [B, T, d].
     """
@@ -122,7 +122,7 @@ class EmbeddedInfiller(BodyModel):
 
     @property
     def swatches(self) -> bytes | None:
-        """The whole model's swatches, because the codes look the same."""
+        """The whole model's picture of all codes, because both models have the same codes."""
         return self.whole.swatches
 
     @swatches.setter

@@ -90,9 +90,9 @@ class Residual(nn.Module):
 class EmbeddedVQ(PreTrainedModel):
     """The VQ-VAE: turns pixels [B, 3, 8h, 8w] in -1..1 into codes [B, h, w] and back.
 
-    The encoder's receptive field is an 8 x 8 patch and a few pixels around it, so that a glyph has
-    the same codes everywhere. The decoder's receptive field reaches 12 tokens in each direction,
-    but only the nearest four or so matter.
+    The encoder's receptive field is an 8 x 8 patch and a few pixels around it, so that a thing has
+    the same codes wherever it is drawn. The decoder's receptive field reaches 12 tokens in each
+    direction, but only the nearest four or so matter.
     """
 
     config_class = VQConfig

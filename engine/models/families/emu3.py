@@ -129,7 +129,7 @@ class Emu3Model(BodyModel):
         self.conditional(text)
 
     def conditional(self, text: str) -> list[int]:
-        """Return the conditional row's ids.
+        """Return the token ids of a prompt's conditional row.
 
         Raises SettingError if the ids leave no room for the picture.
         """
@@ -194,8 +194,8 @@ def _marked(tokenizer: PreTrainedTokenizerBase, text: str) -> list[int]:
 def _literal(tokenizer: PreTrainedTokenizerBase, text: str) -> list[int]:
     """Return the ids of a user's text.
 
-    A special token's name in the text, such as `<|image start|>`, is split after its first letter,
-    so that it stays text.
+    A special token's name in the text, such as `<|image start|>`, is split after its first
+    character, so that it stays text.
     """
     marks = tokenizer.added_tokens_decoder
     ids: list[int] = []
@@ -215,9 +215,8 @@ def first_frame(vq: Emu3VQVAE, codes: Tensor) -> Tensor:
     """Turn codes [B, h, w] into pixels [B, 3, 8h, 8w], about -1 .. 1, like `vq.decode(codes)`.
 
     The decoder is made for video: it turns one frame of codes into four frames, and an image is the
-    first of these. Only the temporal layers mix frames. The temporal layers come first, at the
-    codes' own size. The other layers, which have nearly all of the work and memory, process only
-    one frame here.
+    first of these. Only the temporal layers mix frames. They come first, and work at the codes' own
+    size. The later layers take nearly all of the time and memory. Here they process one frame only.
     """
     decoder = vq.decoder
     quant = vq.quantize.embedding(codes).permute(0, 3, 1, 2)[:, :, None]

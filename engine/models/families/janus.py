@@ -113,7 +113,7 @@ class JanusModel(BodyModel):
         self.prompt_ids(text)
 
     def prompt_ids(self, text: str) -> list[int]:
-        """Return the conditional row's ids.
+        """Return the token ids of a prompt's conditional row.
 
         Raises SettingError if the prompt is too long or contains a special token.
         """

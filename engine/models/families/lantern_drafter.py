@@ -143,7 +143,7 @@ def chameleon_drafter(model: BodyModel, folder: Path) -> ChameleonDrafter:
 
 
 def _config(model: BodyModel, folder: Path) -> PretrainedConfig:
-    """Return the target's configuration with the drafter's own values for `_OWN`.
+    """Return the target's configuration, with the drafter's own values in the fields of `_OWN`.
 
     Raises ModelError if the drafter's configuration cannot be read or is for another model.
     """

@@ -102,9 +102,9 @@ class LlamaGenBody(BodyModel):
         return self.network.lm_head(hidden)
 
     def position_ids(self, slots: Tensor, start: Tensor) -> Tensor:
-        """Return position ids that count padding.
+        """Return the position ids [R, T] of `slots` [T] in each prompt row; they count padding.
 
-        So code i has the same position for a caption of any length.
+        So code i has the same position id for a caption of any length.
         """
         return slots.expand(len(start), -1)
 

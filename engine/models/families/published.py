@@ -69,12 +69,12 @@ class Comparison:
 
     @property
     def most(self) -> int:
-        """The largest rank that a published token may have."""
+        """The largest rank that a published token may have if the weights are the publisher's."""
         return max(1, int(BEST * self.codes))
 
     @property
     def least(self) -> int:
-        """The minimum number of published tokens that must be the model's likeliest token."""
+        """How many published tokens must have rank 1; 0 if the model's dtype is narrower."""
         return math.ceil(LIKELIEST * len(self.ranks)) if self.exact else 0
 
     @property

@@ -139,7 +139,7 @@ class SimpleARModel(BodyModel):
         self.prompt_ids(text)
 
     def prompt_ids(self, text: str) -> list[int]:
-        """Return the conditional row's ids.
+        """Return the token ids of a prompt's conditional row.
 
         Raises SettingError if the prompt is too long or contains an added token of the tokenizer.
         """

@@ -62,7 +62,7 @@ class Prompts(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RepoFiles:
-    """Files of one public repository.
+    """The files of one part of a model, all from one public repository.
 
     Attributes:
         files: patterns of the files to download.
@@ -141,7 +141,7 @@ class ModelCard:
     raced: str = ""
 
     def check_prompt(self, text: str) -> None:
-        """Raise SettingError for a prompt that names nothing that the model draws.
+        """Raise SettingError if the model draws classes and the prompt names none of them.
 
         The model need not be loaded.
         """

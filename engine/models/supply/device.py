@@ -41,9 +41,10 @@ _MEMINFO = Path("/proc/meminfo")
 
 
 def zero_gpu() -> bool:
-    """Return whether this is a ZeroGPU Space, which has a real GPU only in decorated calls.
+    """Return whether this is a ZeroGPU Space.
 
-    Outside such calls torch.cuda is emulated.
+    Such a Space has a real GPU only in calls of functions decorated with `spaces.GPU`. Outside
+    these calls torch.cuda is emulated.
     """
     return os.environ.get("SPACES_ZERO_GPU", "").lower() in ("1", "true")
 
@@ -70,10 +71,9 @@ def resolve_device(wanted: str = "auto") -> torch.device:
 
 
 def loading_device(device: torch.device) -> torch.device:
-    """Return where weights from files are put.
+    """Return the device that weights from files are copied to, one tensor at a time.
 
-    Weights go to the device itself, one tensor at a time. On ZeroGPU, whose device appears only
-    later, they go to main memory.
+    That is `device` itself. On ZeroGPU, where the GPU appears only later, it is the CPU.
     """
     return torch.device("cpu") if zero_gpu() else device
 
@@ -235,7 +235,7 @@ def shortage(card: ModelCard, device: torch.device, dtype: torch.dtype) -> str |
 
 
 def classify(error: BaseException, device: torch.device) -> Failure:
-    """Return the kind of failure of an exception that was caught while running on `device`."""
+    """Return the kind of failure that an exception stands for; the code ran on `device`."""
     if isinstance(error, SettingError):
         return Failure.REJECTED_SETTING
     if isinstance(error, ModelError):

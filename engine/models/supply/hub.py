@@ -106,7 +106,7 @@ def _reject_others(source: RepoFiles, folder: Path) -> None:
 
 
 def own_folder(source: RepoFiles) -> Path | None:
-    """Return the source's folder in the folder of weights; None if there is no such folder."""
+    """Return the source's folder in the host's own folder of weights (`set_folders`), or None."""
     folder = folder_of_weights and folder_of_weights / source.repo
     return folder if folder and folder.is_dir() else None
 
@@ -205,10 +205,10 @@ def explain(source: RepoFiles, error: Exception) -> str:
 
 
 def absent(source: RepoFiles) -> str:
-    """Return a sentence that says that a source is not here and what the hub's cache lacks.
+    """Return a sentence for the user on the files of a source that this machine lacks.
 
-    The sentence names the missing files if an earlier download listed them or if they are pinned.
-    Else it names the patterns of the files.
+    The sentence names the files that are not in the hub's cache. It can do so if an earlier
+    download listed the files or if they are pinned. Otherwise it names the patterns of the files.
     """
     try:
         listed = [each.path for each in get_cached_repo_tree(source.repo, revision=source.revision)]
