@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from enum import Enum
 from typing import Any
 
+from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from visualize.assets import STATIC
+from visualize.board import snapshot
 from visualize.board.snapshot import Snapshot, Update
 
 TYPES = STATIC / "trace" / "snapshot.d.ts"
@@ -26,7 +29,10 @@ def snapshot_types() -> str:
 
 
 def _definition(name: str, schema: dict[str, Any]) -> str:
-    words = " ".join(schema.get("description", "").split())
+    kind = getattr(snapshot, name, None)
+    # Pydantic describes a dataclass on some versions of Python alone.
+    described = isinstance(kind, type) and issubclass(kind, BaseModel | Enum)
+    words = " ".join(schema.get("description", "").split()) if described else ""
     comment = f"\n/** {words} */\n" if words else "\n"
     if "properties" not in schema:
         line = f"type {name} = {_type(schema)};\n"
