@@ -171,7 +171,7 @@ def _attend(
 
 @triton.jit
 def _output(head, m, count, length, kv_heads):
-    """Return the index of query m of a key head among the outputs [R T, H]."""
+    """Return the flat index in the outputs [R T, H] that belongs to query m of a key head."""
     row, groups = head // kv_heads, count // length
     own = (head % kv_heads) * groups + m // length
     return (row * length + m % length) * (kv_heads * groups) + own

@@ -173,9 +173,9 @@ def shares_by_nats(target: EmbeddedTarget, vq: EmbeddedVQ, tokenizer: Tokenizer)
     """Return the shares [things] in which things are drawn for training: hard ones more often.
 
     A thing's share is proportional to its nats per token, limited to half and three times the
-    mean. The nats are measured in two scenes of four things each, on plain grounds, because the
-    noise of other grounds shows through thin glyphs. If a caption gives a thing's whole name,
-    the shares do not change the distribution that is learnt for this caption.
+    mean. They are measured in two scenes, in each of which the thing stands with three others on a
+    plain ground: the noise of other grounds shows through thin glyphs. The shares change only what
+    is learnt for captions with shortened names, since a whole name says which thing to draw.
     """
     names, plain = vocabulary()[0], list(RGB)
     nats: dict[str, list[float]] = {name: [] for name in names}

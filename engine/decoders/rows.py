@@ -89,9 +89,10 @@ class RowsAtOnce(Priced[FrontState]):
         """Return how the rows of the plan advance."""
 
     def lag(self, tokens: int) -> int:
-        """Return a lag (`Pace`) with forced tokens counted; `tokens` is the lag without them.
+        """Return the lag (`Pace`) for a setting of `tokens`.
 
-        A lag of a whole row includes the row's forced tokens. A smaller lag includes none.
+        From the grid's width on it is one whole row, with the row's forced tokens (the plan's
+        stride). A smaller lag is `tokens` itself.
         """
         return tokens if tokens < self.model.grid[1] else self.plan.stride
 

@@ -326,7 +326,8 @@ export function experimentInWords(rule, row, number) {
   return `With the number ${chance(number)} ${outcome}${was === is ? "" : `, and ${other}`}.`;
 }
 
-const ON_NO_CLOCK = "It was measured in one pass over the finished picture, which no clock counts.";
+const ON_NO_CLOCK =
+  "This shift was measured in one pass over the finished picture, which no clock counts.";
 
 /**
  * Say what the shift of a test means, or the shift of a token whose price is known. Return "" if

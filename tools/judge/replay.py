@@ -84,7 +84,11 @@ class GivenNoise(Noise):
         return values
 
     def gumbel(self, start: int, count: int, codes: int) -> Tensor:
-        """Return Gumbel noise; for two codes, from the number that `SymbolicNoise.gumbel` uses."""
+        """Return Gumbel noise.
+
+        For two codes it is (0, logit u), where u is the position's number as in
+        `SymbolicNoise.gumbel`.
+        """
         if codes != 2:
             return super().gumbel(start, count, codes)
         number = [

@@ -134,10 +134,12 @@ def _statistics(
 def ranks_of(
     model: Toy, plan: Plan, tokens: list[int], shares: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """Return a picture's tokens that are not forced, with their ranks by probability and by number.
+    """Return a picture's tokens that are not forced, and two ranks of each.
 
-    Returns None if a token is impossible. `shares` [length] are uniform numbers: a token's rank
-    includes this share of the token's own probability.
+    A rank is the probability of all codes before the token's, plus a share of the token's own. The
+    codes are sorted by probability for the first rank, and by their numbers for the second.
+    `shares` [length] has each position's share, uniform in (0, 1). Returns None if a token is
+    impossible.
     """
     free, by_chance, by_number = list[int](), list[float](), list[float]()
     for n, token in enumerate(tokens):

@@ -93,7 +93,11 @@ class Numbers(Symbolic):
 
 
 class Gumbel(Symbolic):
-    """Gumbel noise [.., 2] of two codes: the number that chooses between the two, plus _GUMBEL."""
+    """Gumbel noise [.., 2] of two codes.
+
+    Both entries hold the number that chooses between the codes; _GUMBEL, which is added, tells them
+    apart.
+    """
 
 
 class Scores(Symbolic):

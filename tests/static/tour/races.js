@@ -93,7 +93,7 @@ export function relaxed(decoder) {
   const unread = { acceptance: 1, kind };
   verified(wire, 2, ACCEPTED, 2, [0.0, 0.0005, 0.1], unread).group(5, 0.2, 0.1, 2, 3);
   const clear = { acceptance: 0.75, kind };
-  verified(wire, 3, ACCEPTED, 3, [0.05, 0.25, 0.5], clear).group(4, 0.3, 0.4, 3, 5, 6, 7);
+  verified(wire, 3, ACCEPTED, 3, [0.05, 0.25, 0.5], clear).group(4, 0.1875, 0.25, 3, 5, 6, 7);
   return wire.step(2, 3, 3).cell(4, FRESH).cell(5, FRESH).cell(6, FRESH);
 }
 
