@@ -20,7 +20,8 @@ import numpy as np
 from engine.settings import SettingError
 
 MASKED = -1
-_ID = re.compile(r"[A-Za-z0-9_-]*")
+_ID = re.compile(r"[A-Za-z0-9_-]{0,200}")
+_TEXT = re.compile("[^\ud800-\udfff]{0,200}")  # no link and no file takes half a character
 ORDERS = ("spread", "raster")
 FORK = "fork"
 
@@ -59,10 +60,8 @@ class Parent:
     p: float | None = None
 
     def __post_init__(self) -> None:
-        texts = all(isinstance(text, str) and len(text) <= 200 for text in (self.race, self.lane))
-        texts = texts and _ID.fullmatch(self.race) is not None
-        # no link and no file takes half a character
-        texts = texts and not any("\ud800" <= sign <= "\udfff" for sign in self.lane)
+        patterns = ((self.race, _ID), (self.lane, _TEXT))
+        texts = all(isinstance(text, str) and kind.fullmatch(text) for text, kind in patterns)
         tokens = [self.seed, self.cell, *([] if self.instead is None else [self.instead])]
         whole = all(type(number) is int and 0 <= number < 2**53 for number in tokens)
         share = self.p is None or (type(self.p) in (int, float) and 0 <= self.p <= 1)

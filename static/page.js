@@ -216,8 +216,8 @@ class Page {
     });
     const { fillable } = this.#props;
     const fill = () => this.#trigger("fill", this.#onBoard());
-    /** @param {object} of */
-    const fork = (of) => this.#trigger("fork", { ...this.#onBoard(), ...of });
+    /** @param {object} token */
+    const fork = (token) => this.#trigger("fork", { ...this.#onBoard(), ...token });
     mountFilling(this.#element, this.#board, fillable, fill, fork);
     document.addEventListener("photo-finish-swatches", (event) => {
       const { race } = this.#board.state;

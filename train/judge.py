@@ -47,9 +47,9 @@ class Fits:
 
     Attributes:
         colours: each thing's colours without a ground, premultiplied [things, cells, 3].
-        basis: for each thing, an almost orthonormal basis of three grounds as far as they are
-            visible behind the thing [things, 3, cells]. The grounds are constant, rising downwards
-            and rising to the right. The basis is nearly 0 for a thing that fills its square.
+        basis: for each thing, an almost orthonormal basis [things, 3, cells] of three grounds:
+            constant, rising downwards, and rising to the right. Only what the thing leaves visible
+            of a ground counts, so the basis of a thing that fills its square is nearly 0.
     """
 
     colours: np.ndarray

@@ -44,8 +44,8 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Other:
-    """Another token for one cell of vanilla AR's picture; a race draws the cells after it.
+class Fork:
+    """Another `token` for a `cell` of vanilla AR's picture; a race draws the cells after it.
 
     `race` is the slug of the recorded race that has this picture, with the same prompt and seed.
     """
@@ -59,8 +59,8 @@ class Other:
 class RaceSpec:
     """A race to record as <slug>.json.
 
-    The race draws whole pictures, unless it has a `part` to fill in or is a fork with an `other`
-    token. `lanes` are written as `engine.race.request.parse_lane` reads them.
+    The race draws whole pictures, unless it has a `part` to fill in or a `fork` to draw on. `lanes`
+    are written as `engine.race.request.parse_lane` reads them.
     """
 
     slug: str
@@ -68,7 +68,7 @@ class RaceSpec:
     seed: int
     lanes: tuple[str, ...] = DEFAULT
     part: Part | None = None
-    other: Other | None = None
+    fork: Fork | None = None
 
 
 # Smooth backgrounds are easy to draft, textures are hard, and things are in between.
@@ -84,7 +84,7 @@ SPECS = (
         FILLED,
         Part("cat and dog on green grass", 4, (5, 0, 10, 10)),
     ),
-    RaceSpec("fork", "sailboat on sunset clouds", 9, ("ar", "sjd"), other=Other("tour", 25, 508)),
+    RaceSpec("fork", "sailboat on sunset clouds", 9, ("ar", "sjd"), fork=Fork("tour", 25, 508)),
     RaceSpec("rows", "panda on green grass", 6, ("ar", "zipar:s=1", "zipar:s=4", "rows")),
     RaceSpec("tour", "sailboat on sunset clouds", 9, TOURED),
 )
@@ -96,9 +96,9 @@ def run_and_record(spec: RaceSpec, model: ImageModel) -> RecordedRace:
     if spec.part:
         codes = VanillaAR(model).generate(spec.part.prompt, spec.part.seed)
         infilling = Infilling.of_mask(codes, box_mask(model.grid, *spec.part.box))
-    if spec.other:
+    if spec.fork:
         parent = _run(spec, (Lane("ar"),), model, None)
-        infilling = fork(parent, spec.other.race, 0, spec.other.cell, spec.other.token)
+        infilling = fork(parent, spec.fork.race, 0, spec.fork.cell, spec.fork.token)
     return record(_run(spec, tuple(map(parse_lane, spec.lanes)), model, infilling), model)
 
 

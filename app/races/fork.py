@@ -8,9 +8,9 @@ from typing import Any
 
 from app.races.race_table import StoredRace
 from app.races.request_values import request_of
-from engine.decoders import DECODERS
 from engine.race import Lane, RaceRequest
 from engine.race.fork import fork
+from engine.settings import SettingError
 from engine.trace import MAX_SEED
 
 
@@ -24,14 +24,17 @@ def fork_of(race: StoredRace, lane: Any, cell: Any, token: Any) -> RaceRequest:
     trace = race.recording.trace
     infilling = fork(trace, race.id, lane, cell, token)
     request = request_of(trace.header)
+
+    def races(lane: Lane) -> bool:
+        try:
+            replace(request, lanes=(lane,), infilling=infilling)
+        except SettingError:
+            return False
+        return True
+
     return replace(
         request,
         seed=random.randrange(MAX_SEED + 1) if token is None else request.seed,
-        lanes=tuple(filter(_draws_on, request.lanes)) or (Lane("ar"),),
+        lanes=tuple(lane for lane in request.lanes if races(lane)) or (Lane("ar"),),
         infilling=infilling,
     )
-
-
-def _draws_on(lane: Lane) -> bool:
-    decoder = DECODERS[lane.decoder]
-    return not (decoder.whole_only or decoder.infills)

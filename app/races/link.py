@@ -5,9 +5,9 @@ The query names a knob only if the knob's value is not the default:
 older links, applies to every lane of that decoder that does not set the knob itself. `known` is the
 picture to fill in, in base64url: two bytes for each token, which are FFFF if the token is to be
 filled in. `order` is the order in which tokens are filled in. `from` says from where a fork was
-taken, in six values with commas between them: the race's id, its seed, the cell, the lane's own
-token in that cell, the probability p of the fork's token, and the lane's name. A value that is not
-known is empty.
+taken, in five values with commas between them: the race's seed, the cell, the lane's own token in
+that cell, the probability p of the fork's token, and the lane's name. A value that is not known is
+empty.
 
 `race=<id>` names a race that was asked for here. The link shows that race while it is kept;
 after that, the link only fills in the form. `recorded=<name>` names one of the recorded races

@@ -32,8 +32,11 @@ SESSION = 64  # characters, at most
 Find = Callable[[str], LiveRace | StoredRace | None]
 
 
-class Bet(BaseModel):
-    """A voter's bet on a lane; `voter` is a name that the voter's browser made up."""
+class Choice(BaseModel):
+    """The lane that a voter bets on or votes for.
+
+    `voter` is a name that the voter's browser made up.
+    """
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
@@ -84,7 +87,7 @@ def race_routes(
 
     async def bet(request: Request) -> Response:
         try:
-            placed = Bet.model_validate_json(await request.body())
+            placed = Choice.model_validate_json(await request.body())
         except ValidationError:
             return JSONResponse({"error": "A bet is {voter: 8 to 64 characters, lane: 0 ..}."}, 422)
         race = find(request.path_params["race"])
@@ -104,7 +107,7 @@ def race_routes(
         lanes = race.recording.trace.header.lanes
         if request.method == "POST":
             try:
-                placed = Bet.model_validate_json(await request.body())
+                placed = Choice.model_validate_json(await request.body())
             except ValidationError:
                 return JSONResponse({"error": NO_VOTE}, 422)
             if placed.lane >= len(lanes):

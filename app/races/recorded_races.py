@@ -13,7 +13,7 @@ from visualize.board.snapshot import Snapshot
 from visualize.pictures.recorded_race import RecordedRace
 
 FOLDER = Path(__file__).parents[2] / "static" / "races"
-TOUR, ROWS, OTHER = "tour", "rows", "fork"  # races of the guided tour
+TOUR, ROWS, FORKED = "tour", "rows", "fork"  # races of the guided tour
 
 
 class RecordedRaces:
@@ -39,7 +39,7 @@ class RecordedRaces:
             for name, header in headers.items()
         }
         # the tour's races, by what their chapters are about
-        named = {"whole": TOUR, "rows": ROWS, "filling": next(iter(parts), ""), "fork": OTHER}
+        named = {"whole": TOUR, "rows": ROWS, "filling": next(iter(parts), ""), "fork": FORKED}
         self.tours = {about: name for about, name in named.items() if name in self._texts}
         # what the page opens with
         self.first = next((x for x in self.titles if x not in {TOUR, ROWS, *orders}), None)

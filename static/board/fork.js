@@ -2,6 +2,9 @@
 
 import { cellInWords, chance } from "../numbers.js";
 
+/** @param {Infilling | null} infilling */
+export const isFork = (infilling) => infilling?.order === "fork";
+
 /**
  * Name the race and the token from which a fork was taken, and what is different from there on. Say
  * nothing where that is not known.

@@ -7,7 +7,7 @@ import { outcomeOf, stoppedWords } from "../panels/results.js";
 import { isPhone, lanesShown } from "../stage/stage.js";
 import { isOver, lanesOn } from "../trace/replay.js";
 import { betInWords, tallyInWords } from "./bet.js";
-import { forkInWords } from "./fork.js";
+import { forkInWords, isFork } from "./fork.js";
 import { isPair } from "./pair.js";
 
 const INTRODUCTION =
@@ -28,7 +28,7 @@ function howLanesRun({ apart, state }) {
 /** Say how many tokens of a picture are filled in, and in which order. @param {Race} race */
 function fillingInWords({ snapshot: { infilling }, lanes: [lane] }) {
   if (!infilling) return "";
-  if (infilling.order === "fork") return `, ${lane.total} drawn on`;
+  if (isFork(infilling)) return `, ${lane.total} drawn on`;
   return `, ${lane.total} filled in${infilling.order === "raster" ? " row by row" : ""}`;
 }
 

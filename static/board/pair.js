@@ -1,6 +1,7 @@
 // Two races that are over on one board: their lanes side by side, on one clock.
 
 import { picturesOf } from "../trace/updates.js";
+import { isFork } from "./fork.js";
 
 const TWO_MACHINES = "A and B ran on different machines: compare their passes, not their seconds.";
 const LANES = 4; // lanes of each race: on a stage eight stand in two rows, and each has a key
@@ -23,7 +24,7 @@ const isFinished = ({ state }) => state === "finished";
 export function whyApart(a, b) {
   /** @param {Snapshot} race */
   const facts = ({ grid, cells, codes, infilling }) => {
-    const part = infilling && infilling.order !== "fork" && [cells, infilling.known];
+    const part = infilling && !isFork(infilling) && [cells, infilling.known];
     return JSON.stringify([grid, codes, part || null]);
   };
   if (a.model !== b.model) return "Different model";
@@ -63,7 +64,7 @@ export function pairOf(a, b, titles) {
 
 /** @param {Snapshot} race */
 const inWords = ({ prompt, seed, infilling }) =>
-  `${prompt}, seed ${seed}${infilling?.order === "fork" ? ", a fork" : ""}`;
+  `${prompt}, seed ${seed}${isFork(infilling) ? ", a fork" : ""}`;
 
 /** @param {string} name @param {Snapshot} race @param {string[]} titles */
 function lanesOf(name, { lanes, cells, infilling }, titles) {

@@ -4,8 +4,10 @@
 
 import { finder, keep, kept, penOf, sized } from "../dom.js";
 import { chance, countOf } from "../numbers.js";
-import { committedToken } from "../trace/layers.js";
+import { tokenAt } from "../trace/layers.js";
+import { hashOf } from "../trace/replay.js";
 import { html, nothing, render } from "../vendor/lit-html.js";
+import { isFork } from "./fork.js";
 import { isPair } from "./pair.js";
 
 const TALLY_SECONDS = 3; // between looks at the tally while it is shown
@@ -23,21 +25,20 @@ const ANSWERED = "photo-finish-told-";
  */
 export function pairToTell({ snapshot, lanes, cells }) {
   const { id = "", infilling, state } = snapshot;
-  if (state !== "finished" || isPair(snapshot) || (infilling && infilling.order !== "fork"))
-    return null;
-  /** @param {Lane} lane */
-  const tokens = (lane) => Array.from({ length: cells }, (_, cell) => committedToken(lane, cell));
+  if (state !== "finished" || isPair(snapshot) || (infilling && !isFork(infilling))) return null;
   /** @param {(badge: string) => boolean} isOf */
   const finished = (isOf) =>
     lanes.flatMap(({ state: end, badge }, i) => (end === "finished" && isOf(badge) ? i : []));
   const own = finished((badge) => badge.startsWith("identical") || badge === "same distribution");
   const changed = finished((badge) => badge === "changed distribution");
-  const pictures = lanes.map((lane) => String(tokens(lane)));
+  const pictures = lanes.map((lane) =>
+    String(Array.from({ length: cells }, (_, cell) => tokenAt(lane, cell))),
+  );
   const pairs = own.flatMap((a) =>
     changed.flatMap((b) => (pictures[a] === pictures[b] ? [] : [[a, b]])),
   );
   if (!pairs.length) return null;
-  const number = [...id].reduce((hash, letter) => (31 * hash + letter.charCodeAt(0)) >>> 0, 7);
+  const number = parseInt(hashOf([...id].map((letter) => letter.charCodeAt(0))), 16);
   const [a, b] = pairs[(number >>> 1) % pairs.length];
   return { lanes: number % 2 ? [a, b] : [b, a], changed: b };
 }
@@ -142,8 +143,8 @@ export function mountTell(root, board, server, voter) {
           }
         </figcaption>
       </figure>`;
-    function draw() {
-      const right = answer === pair?.changed;
+    const draw = () => {
+      const right = answer === pair.changed;
       const told = answer < 0 ? "" : right ? "You told it." : "You took the other one for changed.";
       const close = () => dialog.close();
       render(
@@ -152,7 +153,7 @@ export function mountTell(root, board, server, voter) {
             One of these pictures was drawn with the model's own probabilities, the other with
             changed ones. Which one is changed?
           </p>
-          <div class="tell-pair">${pair?.lanes.map(figureOf)}</div>
+          <div class="tell-pair">${pair.lanes.map(figureOf)}</div>
           <p class="tell-words" role="status">${isShown ? `${told} ${tally}`.trim() : nothing}</p>
           <div class="tell-acts">
             ${
@@ -166,7 +167,7 @@ export function mountTell(root, board, server, voter) {
           </div>`,
         dialog,
       );
-    }
+    };
 
     draw();
     const canvases = dialog.querySelectorAll("canvas");

@@ -2,7 +2,7 @@
 // where it is. Gradio runs this text once, with `element`, `props` and `watch`. The value is an
 // Infilling, or "" where whole pictures are drawn.
 
-import { forkInWords } from "../board/fork.js";
+import { forkInWords, isFork } from "../board/fork.js";
 import { MOVES, neighbour } from "../controls/moves.js";
 import { attribute, colourNamed, finder, penOf, query, queryAll, say, sized } from "../dom.js";
 import { pasteSwatch, toFill } from "../lanes/marks.js";
@@ -39,11 +39,11 @@ const state = {
 /** @type {{ from: number, at: number, mask: Set<number> } | null} while a pointer is down */
 let drag = null;
 
-const isFork = () => form.value !== "" && form.value?.order === "fork";
+const drawsOn = () => isFork(form.value || null);
 const countInWords = () =>
-  `${state.mask.size} of ${state.codes.length} tokens to ${isFork() ? "draw on" : "fill in"}`;
-// What can be filled in. A fork has an order of its own: that in which pictures are drawn.
-const fills = () => (isFork() ? "below" : (form.fillable[state.model]?.[3] ?? "any"));
+  `${state.mask.size} of ${state.codes.length} tokens to ${drawsOn() ? "draw on" : "fill in"}`;
+// Return the part that can be filled in. A fork draws the rest of a picture, as below a row.
+const fills = () => (drawsOn() ? "below" : (form.fillable[state.model]?.[3] ?? "any"));
 const orderNow = () => (fills() === "below" ? "raster" : order.value);
 const chosen = () =>
   fills() === "below"
@@ -68,7 +68,7 @@ function draw() {
   attribute(panel, "data-open", Number(state.open));
   attribute(panel, "data-fills", fills());
   attribute(panel, "data-own", Number(state.own));
-  attribute(panel, "data-fork", Number(isFork()));
+  attribute(panel, "data-fork", Number(drawsOn()));
   say(part("fill-count"), `${countInWords()}${whereInWords()}.`);
   part("fill-race", HTMLButtonElement).disabled = !state.mask.size;
   for (const button of queryAll(part("fill-tools"), "button"))
@@ -79,7 +79,7 @@ function draw() {
 
 // Say from where a fork is drawn on, or in which order a folded picture is filled in.
 function whereInWords() {
-  if (form.value && isFork()) {
+  if (form.value && drawsOn()) {
     const words = forkInWords(form.value, state.grid[1]);
     return words && `, from ${words}`;
   }
@@ -265,8 +265,8 @@ async function read() {
   const mask = new Set(known.map((_, cell) => cell).filter((cell) => known[cell] < 0));
   Object.assign(state, { model, codes: known, grid: [rows, columns], mask });
   Object.assign(state, { picture: null, own: false });
-  state.open = !isFork();
-  if (!isFork()) order.value = name ?? "";
+  state.open = !drawsOn();
+  if (!drawsOn()) order.value = name ?? "";
   draw();
   // The board may have a picture with the same tokens; if not, their swatches are drawn.
   /**

@@ -4,7 +4,7 @@
 import { isPair } from "../board/pair.js";
 import { attribute, closest, query, queryAll } from "../dom.js";
 import { forkToken } from "../panels/fork.js";
-import { committedToken } from "../trace/layers.js";
+import { tokenAt } from "../trace/layers.js";
 import { isOver } from "../trace/replay.js";
 
 /**
@@ -28,8 +28,8 @@ export function mountFilling(root, { onChange, pictureOf, state }, fillable, beg
     }
   });
   root.addEventListener("click", (event) => {
-    const forks = closest(event, ".fork");
-    const token = forks instanceof HTMLElement ? forkToken(forks) : undefined;
+    const button = closest(event, ".fork");
+    const token = button instanceof HTMLElement ? forkToken(button) : undefined;
     if (token !== undefined && state.cell) fork({ ...state.cell, token });
   });
   root.addEventListener("click", (event) => {
@@ -37,9 +37,7 @@ export function mountFilling(root, { onChange, pictureOf, state }, fillable, beg
     if (!button || !state.race) return;
     const { lanes, grid, cells, snapshot } = state.race;
     const i = queryAll(root, ".lane .fill").findIndex((one) => one === button);
-    /** @param {unknown} _ @param {number} cell */
-    const tokenAt = (_, cell) => lanes[i].knownToken(cell) ?? committedToken(lanes[i], cell) ?? -1;
-    const codes = Array.from({ length: cells }, tokenAt);
+    const codes = Array.from({ length: cells }, (_, cell) => tokenAt(lanes[i], cell) ?? -1);
     /** @type {Canvas} */
     const detail = { model: snapshot.model, codes, grid, picture: pictureOf(i) };
     document.dispatchEvent(new CustomEvent("photo-finish-fill", { detail }));

@@ -23,6 +23,7 @@ export function mountRemote(root, { state, go, onChange }, server) {
   /** @type {(() => void) | null} closes the stream of turns */
   let closeTurns = null;
   let own = ""; // the address below which the server hears this stage
+  const isLocal = LOOPBACK.includes(location.hostname); // which a phone cannot open
   let turnCode = ""; // of the stage, in the link that turns it
   let hallCode = ""; // of the open hall
 
@@ -30,13 +31,12 @@ export function mountRemote(root, { state, go, onChange }, server) {
   function listen({ code, key, heard = 0 }) {
     const keepHeard = () => keep(() => sessionStorage, KEPT, JSON.stringify({ code, key, heard }));
     keepHeard();
-    const local = LOOPBACK.includes(location.hostname);
     own = `${server}/remotes/${key}`;
     turnCode = code;
     say(part("remote-link"), linkOf(`remote/${code}`));
     say(
       part("remote-local"),
-      local ? "A phone needs this page's network address, not localhost." : "",
+      isLocal ? "A phone needs this page's network address, not localhost." : "",
     );
     const message = (/** @type {MessageEvent<string>} */ { data, lastEventId }) => {
       const turn = Number(lastEventId);
@@ -60,11 +60,11 @@ export function mountRemote(root, { state, go, onChange }, server) {
   }
 
   /**
-   * Draw the code of a link, for a phone's camera. A phone cannot open a link to localhost.
+   * Draw the code of a link, for a phone's camera.
    * @param {HTMLElement} image @param {string} path @param {string} words
    */
   function drawCode(image, path, words) {
-    image.hidden = box.hidden || closeTurns === null || LOOPBACK.includes(location.hostname);
+    image.hidden = box.hidden || closeTurns === null || isLocal;
     if (image.hidden) return;
     attribute(image, "src", `${server}/qr?text=${encodeURIComponent(`${server}/${path}`)}`);
     attribute(image, "alt", words);

@@ -1,6 +1,7 @@
 // The tour's chapters: what each says about the race on the board, and the instant that shows it,
 // found in the race's own step tables.
 
+import { isFork } from "../board/fork.js";
 import { countOf, lastOf } from "../numbers.js";
 import { DID } from "../trace/explain.js";
 import { laneAt } from "../trace/replay.js";
@@ -57,7 +58,7 @@ export function tourOf(race, races = null) {
   /** @type {Found["missing"]} */
   const missing = [];
   const { infilling } = race.snapshot;
-  const own = infilling && (infilling.order === "fork" ? "fork" : "filling");
+  const own = infilling && (isFork(infilling) ? "fork" : "filling");
   CHAPTERS.forEach((entry, i) => {
     const { title, part = "whole" } = entry;
     const number = i + 1;

@@ -63,6 +63,13 @@ export function committedToken(lane, cell) {
 }
 
 /**
+ * Return a cell's token, which was known from the start or which the lane committed; null where
+ * there is none.
+ * @param {Lane} lane @param {number} cell
+ */
+export const tokenAt = (lane, cell) => lane.knownToken(cell) ?? committedToken(lane, cell);
+
+/**
  * Count a lane's committed cells whose tokens differ from the reference lane's, and the cells that
  * can be compared.
  * @param {Lane} lane @param {View} view @param {Lane} against @returns {[number, number]}
@@ -88,7 +95,7 @@ export function layerValue(lane, view, cell, layer, against = null) {
   const committed = lane.rank[cell] < view.n;
   if (layer === "differs") {
     if (!committed || !against) return null;
-    const token = against.knownToken(cell) ?? committedToken(against, cell);
+    const token = tokenAt(against, cell);
     return token === null ? null : Number(lane.token(row) !== token);
   }
   if (layer === "waiting") return lane.waits[row] + (committed ? 0 : 1);

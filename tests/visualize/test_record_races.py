@@ -82,13 +82,13 @@ def test_what_ships_is_what_was_specified(spec) -> None:
     # What a visitor asks of a token is in it.
     tables = [recording.trace.table(i) for i in range(len(spec.lanes))]
     assert all((table.positions["top"][:, 0] != NONE).all() for table in tables)
-    if spec.other:
-        cell, token = spec.other.cell, spec.other.token
-        parent = RecordedRace.loads((RACES / f"{spec.other.race}.json").read_bytes()).trace
+    if spec.fork:
+        cell, token = spec.fork.cell, spec.fork.token
+        parent = RecordedRace.loads((RACES / f"{spec.fork.race}.json").read_bytes()).trace
         tokens = parent.tokens(0).tolist()
         assert header.infilling.known[: cell + 1] == (*tokens[:cell], token)
         assert header.infilling.parent.instead == tokens[cell] != token
-        assert header.infilling.parent.race == spec.other.race
+        assert header.infilling.parent.race == spec.fork.race
     elif not spec.part and "gsd" in spec.lanes:
         for detail in ("groups", "candidates", "rejections"):
             assert any(len(getattr(table, detail)) for table in tables)

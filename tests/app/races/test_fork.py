@@ -51,7 +51,7 @@ def fork(races: Races, request: RaceRequest) -> StoredRace:
 
 
 def test_the_token_that_was_drawn_leads_to_the_same_pictures(races, parent) -> None:
-    """Of vanilla AR, and of the fixed point, whose picture is vanilla AR's, from any cell."""
+    """Vanilla AR and Fixed point draw their whole picture again, from any cell."""
     whole = trace_of(parent).tokens(0).tolist()
     for cell in (0, 7, 34):
         request = fork_of(parent, 0, cell, whole[cell])
