@@ -217,7 +217,10 @@ def _watch(name: str, where: str) -> None:
 
 
 def _plain(message: str) -> str:
-    """Return SLOW's explanation of Ray's `message`; if there is no explanation, `message`."""
+    """Return the explanation that SLOW has for Ray's `message`; without one, return `message`.
+
+    SLOW maps parts of messages to explanations. The first part that `message` contains counts.
+    """
     return next((words for part, words in SLOW.items() if part in message), message)
 
 

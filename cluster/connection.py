@@ -42,8 +42,9 @@ PATH_BYTES = 103
 def connection(address: str | None) -> Iterator[None]:
     """Connect to a running cluster, or to a new cluster that ends with the connection.
 
-    The folders in SENT and the settings are sent to a running cluster. Raises SystemExit with a
-    message.
+    A running cluster receives the folders that SENT lists. It also receives this program's
+    environment variables PHOTO_FINISH_... and HF_HUB_OFFLINE. Raises SystemExit with a message if
+    the running cluster does not answer, or if it rejects this program.
 
     Args:
         address: the running cluster's address; None starts a new cluster on this machine.

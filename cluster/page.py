@@ -121,9 +121,9 @@ class ClusterPool(ModelPool):
     def _start(self, request: RaceRequest, warm: str = "") -> Stream:
         """Start a race, preferably on a racer that has loaded the model `warm`.
 
-        If `warm` is "", the race starts on the least busy racer. This is so for lanes that race
-        apart: otherwise each lane would wait a second for a racer that has the model, before it
-        took any other racer.
+        If `warm` is "", the race starts on any free racer. Lanes that race apart start this way. If
+        they named their model, each lane would first wait a second for a racer that has the model,
+        even if another racer is free.
         """
         racer = self._racer.options(stream=True, multiplexed_model_id=warm)
         return cast(Stream, racer.race.remote(request))

@@ -89,9 +89,10 @@ class Racer:
 
     @serve.multiplexed(max_num_models_per_replica=1)
     async def _warm(self, name: str) -> str:
-        """Tell Ray's router that this replica has the model, or soon will.
+        """Return `name`; the call tells Ray's router that this replica has the model, or soon will.
 
-        One model per replica, because a ModelPool keeps one public model in memory.
+        This method loads nothing: its decorator tells the router. The decorator allows one model
+        per replica, because a ModelPool keeps one public model in memory.
         """
         return name
 

@@ -33,12 +33,12 @@ class Plan:
     A *slot* is a token's number in the model's own order: raster order, forced tokens included. A
     *position* is a token's number in the order in which the decode fills in tokens.
     `engine/plan.py` makes the plans. Each row of a forward pass asks for one token: it computes
-    that token's distribution. The row's query is in the slot before the token's slot.
+    that token's distribution.
 
-    With `fronts`, several rows of the grid are drawn at once, and positions are in raster order.
-    Slots, not the times of commits, then decide what a row of the window sees. The row sees every
-    committed token in a slot before its query's slot. It sees an uncommitted token only if the row
-    follows that token.
+    With `fronts`, several rows of the grid are drawn at once, and positions are in raster order. A
+    row of the window then sees every committed token whose slot comes before that of the token that
+    the row asks for. It does not matter in which order these tokens were committed. Of the drafts,
+    a row sees only its own and those of its ancestors in the window.
 
     Raises ValueError where `cells`, `slots` and `forced` have different lengths.
     """
@@ -92,13 +92,15 @@ class Rows:
 class Window:
     """The drafts that a pass verifies, as `propose` returns them.
 
-    Each row has the draft for the position that the row asks for, and the distribution q from which
-    that draft was drawn. The last row's position has no draft: its q is 0 and its token means
-    nothing. For a pass without drafts, `drafts` and `q` are empty.
+    Row i of `drafts` and `q` is about the position that row i of the pass asks for: that position's
+    draft, and the distribution from which the draft was drawn. In a row without a draft, such as
+    the last row, q is 0 and the token means nothing. For a pass without drafts, `drafts` and `q`
+    are empty.
 
-    In a chain each row reads the draft of the row before. In a tree, `drafts` is one path of the
-    tree, or empty, and the pass's rows after the root are the nodes. In an infilling a node gives
-    the distribution of the position at the node's depth, whatever the node's parent is.
+    In a chain, each row of the pass reads the draft of the row before. In a tree, the pass reads
+    the root and then `nodes`, and `drafts` is one path of the tree, or empty. A node at depth d
+    asks for position n + d, where n is the frontier. If rows may ask for any position
+    (`Plan.ahead`), nodes may be copies of one token that ask for different positions.
 
     Raises ContractError where `drafts` and `q` have different lengths.
     """
@@ -117,8 +119,8 @@ class Window:
 class Groups(NamedTuple):
     """The group (GSD) or neighbourhood (LANTERN) of each draft.
 
-    Under typical acceptance a group is the draft alone, and the group's two masses are p(x) and the
-    threshold.
+    Relaxed SJD's typical acceptance compares p(x) with a threshold. Its group is the draft x alone,
+    and its `masses` are p(x) and the threshold.
     """
 
     counts: Tensor  # number of tokens in each group [R]; 0 for no group
@@ -149,11 +151,11 @@ class Diagnostics:
 
 @dataclass(slots=True)
 class Verification:
-    """The result of a decoder's rule on a window, as `verify` returns it, on the device.
+    """The result of a decoder's rule on a window, as `verify` returns it.
 
-    Row i is for position n + i, where n is the frontier before the pass. If `places` is given, row
-    i is instead the window's row i, for position `places[i]`. Raises ContractError where the
-    columns have different lengths.
+    All tensors are on the device. Row i of each column is about position n + i, where n is the
+    frontier before the pass. If `places` is given, row i is about position `places[i]` instead, and
+    the rows have the window's order. Raises ContractError where the columns have different lengths.
     """
 
     count: Tensor  # number of committed positions, 0-dim

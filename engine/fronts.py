@@ -19,15 +19,15 @@ class Front:
         start: the first position that the front asks for; positions are in raster order.
         fed: number of tokens that the front reads. Each asks for one position: `start` and those
             after it.
-        root: position of the first token that the front reads; -1 for the prompt's last token. The
-            root is the row's newest token or, if the row has none yet, the last token of the row
-            above.
+        root: position of the first token that the front reads: the row's newest token. A row
+            without tokens has the newest token of the row above as its root. For the first row that
+            is the prompt's last token, -1.
         drafts: number of positions from `start` on that have a draft.
         room: number of drafts that are tested, from the first on.
         bonus: whether the position after the tested drafts gets a token if all of them are
             accepted.
-        borrows: whether the root is the newest token of the row above instead, because this row has
-            no token and that row is incomplete.
+        borrows: whether the root stands in for the last token of the row above. It does so if this
+            row has no token and the row above is incomplete.
         closing: whether the row is complete. Its last token is then read once more, for the rows
             below.
     """
@@ -94,15 +94,17 @@ Array = TypeVar("Array")
 class FrontTable(NamedTuple, Generic[Array]):
     """The F fronts of a pass as columns of whole numbers; R is the number of window rows.
 
-    Window rows are ordered by front, and each front's root comes first. With static shapes the
-    table has the largest number of fronts, each of the largest width W; unused rows are padding.
+    Window rows are ordered by front, and each front's root comes first. W is the number of rows of
+    the widest front. With static shapes F and W always have their largest values, and rows that no
+    front needs are padding. In `asked` and `place` the picture's length stands for no position.
 
     Attributes:
-        asked: position that each row asks for [R]; the picture's length for padding.
-        place: like `asked`, but the picture's length for rows of closing fronts too [R].
-        root: position of each root's token [R]; ELSEWHERE for other rows.
-        left: the previous verification's row whose token is now the position's draft [R]; -1 if
-            there is none.
+        asked: position that each row asks for [R]; padding asks for none.
+        place: position that may get a token from the row [R]. It is as in `asked`, except that rows
+            of closing fronts give no position a token.
+        root: position of each root's token [R]; ELSEWHERE for rows that are no roots.
+        left: row of the previous verification whose token is now the draft for the position that
+            each row asks for [R]; -1 if there is none.
         drafted: whether the row has a draft [R].
         front: index of each row's front [R].
         number: index of each row within its front [R].

@@ -74,11 +74,13 @@ class Graphs:
     def run(self, part: str, key: Hashable, function: Callable[[], Any], clock: StepClock) -> Any:
         """Replay the graph of `function` and return its result.
 
-        The first call with this `part` and `key` captures the graph.
+        The first call with this `part` and `key` runs the function once without a graph, captures
+        it, and replays the graph. The function then takes effect twice, so running it twice must
+        have the effect of running it once. Later calls only replay the graph.
 
         `key` stands for everything that the function depends on and that is not on the device.
-        Running the function twice must have the effect of running it once. Raises CaptureError
-        where the capture or the replay fails, and whatever `function` raises.
+        Raises CaptureError where the capture or the replay fails, and whatever `function` raises
+        when it runs without a graph.
         """
         if (part, key) not in self._parts:
             function()  # libraries set themselves up, which no graph can hold

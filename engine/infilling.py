@@ -1,9 +1,9 @@
 """Infilling: the known cells of a picture, and the order in which the others are filled in.
 
-The mask, which says which cells are to be filled in, determines their order: it is a fixed order of
-the whole grid, restricted to the masked cells. Any fixed order will do (Eq. 4 of Guo & Ermon,
-"Reviving any-subset autoregressive models with principled parallel sampling and speculative
-decoding", 2025).
+The mask says which cells are to be filled in. Their order is an order of the whole grid from which
+the known cells are left out. The order of the grid does not depend on the mask; any such order will
+do (Eq. 4 of Guo & Ermon, "Reviving any-subset autoregressive models with principled parallel
+sampling and speculative decoding", 2025).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FORK = "fork"
 
 
 class Fills(Enum):
-    """The parts of a picture that a model can fill in."""
+    """The kind of infilling that a model can do: none, all cells from one on, or any cells."""
 
     NOTHING = "nothing"
     BELOW = "below"  # one cell and every cell after it in raster order, as below a row
@@ -36,7 +36,7 @@ class Fills(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """The race and the token from which a fork was taken.
+    """The race, the lane and the cell from which a fork was taken.
 
     A fork is an infilling that keeps the beginning of a lane's picture and draws the rest anew.
 
@@ -47,7 +47,8 @@ class Parent:
         cell: the first cell, in raster order, that the fork does not take from the lane.
         instead: the lane's own token in `cell`, if the fork puts another token there. None if the
             fork draws on from `cell` with other noise.
-        p: the probability of the fork's token in the lane's distribution p; None if not recorded.
+        p: if the fork puts another token in `cell`, the probability of that other token in the
+            lane's distribution p. None if it was not recorded, and for other forks.
 
     Raises SettingError for an invalid value.
     """
@@ -99,9 +100,9 @@ class Infilling:
         order: "raster", row by row; "spread", where successive cells lie far apart; or "fork".
         parent: the race and lane from which a fork's known cells come, if that is known.
 
-    Raises SettingError for another order, for a known cell without a code, or if no cell is masked.
-    Also raises it if an infilling other than a fork has a parent, or if a fork does not begin at
-    its parent's cell.
+    Raises SettingError for another order, if an entry of `known` is neither a code nor MASKED, or
+    if no cell is masked. Also raises it if an infilling other than a fork has a parent, or if a
+    fork does not begin at its parent's cell.
     """
 
     known: tuple[int, ...]
@@ -202,11 +203,12 @@ def spread_order(grid: tuple[int, int]) -> tuple[int, ...]:
 
 
 def _van_der_corput(count: int, base: int, cells: int) -> np.ndarray:
-    """Return the part of [0, 1) in which each of the first `count` van der Corput points lies.
+    """Return the number of the interval in which each of the first `count` points lies [count].
 
-    The `cells` parts are equally long and numbered from 0. Point n, counted from 1, has the digits
-    of n in `base`, mirrored at the radix point. The computation uses integers, because rounding
-    could move a point on a border, such as k / 9 in base 3, to either side.
+    `cells` equal intervals, numbered from 0, divide [0, 1). The points are the van der Corput
+    sequence. Point n, counted from 1, has the digits of n in `base`, mirrored at the radix point
+    (in base 2, point 6 = 110 lies at 0.011). The computation uses integers, because rounding could
+    move a point on a border, such as k / 9 in base 3, to either side.
     """
     rest, mirrored, scale = np.arange(1, count + 1), np.zeros(count, np.int64), 1
     while rest.any():

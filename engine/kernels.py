@@ -358,7 +358,12 @@ def _ranks_around(
     p, tokens, keys, codes, below, above,
     BITS: tl.constexpr, NO_RANK: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Write the rank keys around a token, from the token outwards."""
+    """Write one row of the result of `distributions.ranks_around` to `keys`.
+
+    Starting from the token's own key, the kernel finds the `below` next smaller keys one by one,
+    then the `above` - 1 next larger ones. The row is in ascending order and includes the own key. A
+    rank key orders tokens by probability, then by number (`rank_keys`).
+    """
     row, i = tl.program_id(0).to(tl.int64), tl.arange(0, BLOCK)
     inside = i < codes
     bits = tl.load(p + row * codes + i, mask=inside, other=0.0).to(tl.int32, bitcast=True)
@@ -379,7 +384,11 @@ def _ranks_around(
 def _likeliest(
     p, shares, tokens, codes, count, BITS: tl.constexpr, NO_RANK: tl.constexpr, BLOCK: tl.constexpr
 ):
-    """Find the likeliest tokens one by one, each as the largest rank below the previous token's."""
+    """Write the `count` largest probabilities to `shares`, and their tokens to `tokens`.
+
+    The likeliest token comes first. Each next token has the largest rank key below the key of the
+    token before. A rank key orders tokens by probability, then by number (`rank_keys`).
+    """
     row, i = tl.program_id(0).to(tl.int64), tl.arange(0, BLOCK)
     bits = tl.load(p + row * codes + i, mask=i < codes, other=0.0).to(tl.int32, bitcast=True)
     # The sign is dropped, so that NaN is the largest.

@@ -24,10 +24,10 @@ def whole(grid: tuple[int, int], forced: Sequence[int]) -> Plan:
 def below(plan: Plan, infilling: Infilling) -> Plan:
     """Return the part of a whole plan from the first masked cell on; the part before is known.
 
-    Positions count from 0 again. In a fork, the noise and the setting `guided_tokens` still count
-    from the picture's beginning. In another infilling they count from 0 too: with the noise of a
-    whole picture, the seed that drew the known part would draw the same rest again. Raises
-    SettingError if the known cells are not the first of the plan.
+    The plan's positions count from 0. The noise and the setting `guided_tokens` go by these
+    positions, except in a fork, where they go by the positions in the whole picture. Any other
+    infilling would otherwise draw the same rest again with the seed that drew the known part.
+    Raises SettingError if the known cells are not the first of the plan.
     """
     drawn = [infilling.known[cell] for cell in plan.cells if cell >= 0]
     if MASKED in drawn[: len(drawn) - infilling.masked]:

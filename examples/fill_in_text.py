@@ -2,13 +2,14 @@
 
     python -m examples.fill_in_text "The capital of France is [2], and it lies on the [1]."
 
-[2] is a blank of two tokens. The file shows what another kind of model needs for the decoders. A
-text is a grid of one row, and its tokens are the codes.
+[2] is a blank of two tokens. The file shows how a model that draws no pictures becomes an
+`ImageModel`, so that decoders can use it. A text is a grid of one row; its tokens are the codes.
 
-XLNet (Yang et al., NeurIPS 2019) is the any-subset model of the ASSD paper. Its two streams give
-the distribution of every position from what its mask lets it see. So one pass either verifies a
-chain or asks for many positions at once. The mask is order causal (Eq. 6), and known tokens see one
-another. Nothing is cached.
+XLNet (Yang et al., NeurIPS 2019) is the any-subset model of the ASSD paper. It predicts the token
+at a position from the tokens that a mask lets the position see. In a pass that drafts, every
+position sees the known and committed tokens alone. In a pass that verifies a chain, it also sees
+the drafts before it. The mask is order causal (Eq. 6), and known tokens see one another. Nothing is
+cached.
 """
 
 from __future__ import annotations
@@ -62,7 +63,10 @@ class TextContext:
 
 
 class XLNetText(ImageModel):
-    """A text of N tokens, some of them known."""
+    """XLNet as an `ImageModel` of texts.
+
+    Its grid is one row of `length` tokens, some of which are known.
+    """
 
     name = "xlnet"
     sampling = Sampling(guidance=1.0, top_k=0)

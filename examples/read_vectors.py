@@ -82,8 +82,11 @@ def draws(q, parents, drafts=()):
 
 
 def chains(rule, p, q):
-    """Yield the probability of each draw of a chain, and a function from uniforms [H] to its
-    accepted tokens, the distribution after them and its tests."""
+    """Yield, for each draw of a chain's drafts, its probability and a function that verifies it.
+
+    The function takes uniforms [H]. It returns the accepted tokens, the distribution [V] of the
+    token after them, and each draft's probability [H] of passing its own test.
+    """
     for drafts in itertools.product(*(np.flatnonzero(row) for row in q)):
 
         def run(uniforms, drafts=drafts):
@@ -105,9 +108,12 @@ def trees(p, q, parents):
 
 
 def distributions(p, runs, count):
-    """Return the exact probabilities, over all draws of `count` drafts and all uniforms, that k
-    drafts are accepted [H + 1], and of every sequence of H + 1 tokens. After the committed tokens a
-    sequence continues with p."""
+    """Return two exact distributions, over all draws of `count` drafts and all uniforms.
+
+    The first [H + 1] is that of the number of accepted drafts. The second [V, .., V] is that of
+    sequences of H + 1 tokens: the committed tokens, continued by p. `runs` is what `chains` or
+    `trees` yields.
+    """
     counts, sequences = np.zeros(len(p)), np.zeros([p.shape[1]] * len(p))
     for chance, run in runs:
         tests = np.array(run(np.zeros(count))[2])

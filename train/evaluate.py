@@ -4,15 +4,16 @@
     python -m train.evaluate
 
 The second command writes `weights/evaluation.json` and the contact sheet `weights/samples.png`. The
-first command compares guidance scales and top-k values on captions of another stream. It saves the
-best guidance and top-k as "sampling" in `weights/world.json`. weights/README.md explains each
-figure.
+first command compares guidance scales and top-k values, on held-out captions that are drawn with
+another seed than the second command's. It saves the best guidance and top-k as "sampling" in
+`weights/world.json`. weights/README.md explains each figure.
 
 Every kind in KINDS has the same number of held-out captions, and one picture is sampled for
-each caption. A picture is "right" if each square of the layout holds the right thing in the
-right colour, and nothing stands elsewhere. The thing and the colour are the nearest ones, among
-all things and eleven colours. In scenes with equal things, a picture needs the right number of
-each thing, in any order.
+each caption. A square of a picture is taken to show the thing that is nearest to its pixels, among
+all things. If the caption names a colour, the square's colour is the one of eleven in which the
+caption's thing is nearest. A picture is "right" if each square of the layout shows the caption's
+thing in the caption's colour, and nothing stands elsewhere. In the kind whose scenes repeat a thing
+(`equal`), the right number of each thing is enough, in any order.
 """
 
 from __future__ import annotations
@@ -57,11 +58,12 @@ class SceneStream:
     """A stream of held-out scenes, in which layouts take turns.
 
     Attributes:
-        stream: the number of the stream.
+        stream: the seed from which the scenes are drawn.
         layouts: the layouts that take turns.
-        equal: whether only scenes that show some thing more than once are taken.
-        coloured: whether every thing has a colour that is not its own.
-        sized: whether every thing is tiny or huge.
+        equal: whether scenes in which no thing occurs twice are skipped.
+        coloured: whether every thing is painted in one of COLOURS instead of its own colours.
+            Scenes with a thing that takes no colour are skipped.
+        sized: whether a thing that is alone in its scene is tiny or huge.
     """
 
     stream: int

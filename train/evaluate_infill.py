@@ -55,10 +55,10 @@ def fill_things(
     squares: list[int],
     order: str,
 ) -> np.ndarray:
-    """Return the pictures [N, 160, 160, 3] with one thing's square filled in anew.
+    """Fill in one thing's square of each picture; return the pictures [N, 160, 160, 3].
 
-    `squares` has the number of this square in each picture. Each picture's label gives the
-    prompt.
+    `pictures` has the codes of each picture. In picture i, the square of thing number `squares[i]`
+    of the scene `labels[i]` is masked. The prompt describes this scene.
     """
     grids = []
     for seed, (codes, what, square) in enumerate(zip(tqdm(pictures), labels, squares, strict=True)):
@@ -70,9 +70,11 @@ def fill_things(
 def filled_scores(
     images: np.ndarray, labels: list[Scene], squares: list[int]
 ) -> dict[str, dict[str, float]]:
-    """Return the share of filled squares that show the right thing.
+    """Return the share of filled squares that show the right thing, by each of two tests.
 
-    There are two tests: the right thing is the nearest of 100 things, or the nearest of all.
+    A square shows the thing that is nearest to it. In the test "glyph_of_100" this is the nearest
+    of the right thing and 99 others, drawn at random; in "glyph_of_all" it is the nearest of all
+    things. The result has the figures of `share` for each test.
     """
     rng, pairs = np.random.default_rng(0), list(zip(labels, squares, strict=True))
     return {

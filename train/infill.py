@@ -78,7 +78,11 @@ def scattered(rng: np.random.Generator) -> np.ndarray:
 
 
 def half(rng: np.random.Generator) -> np.ndarray:
-    """Return a mask of every cell, from which `paint` cuts a strip along one side."""
+    """Return a mask of every cell; `paint` keeps a strip of it.
+
+    `paint` keeps as many cells as are wanted, from the top on, and turns the result by a multiple
+    of 90 degrees. The strip then lies along one of the four sides.
+    """
     return np.ones((GRID, GRID), bool)
 
 
@@ -131,9 +135,10 @@ def token_loss(
 ) -> tuple[Tensor, Tensor]:
     """Return the cross-entropy of each masked cell, and the cell's index in the flattened codes.
 
-    Both are [N] for the batch's N masked cells, sorted by scene and then by the order in which
-    the cells are filled in. The codes are [B, 400]; `masks` and `spread` are as in `sequences`. One
-    pass computes the same rows as the embedded model does when it fills in.
+    Both are [N] for the batch's N masked cells, sorted by scene and then by the order in which the
+    cells are filled in. The codes are [B, 400]; `masks` and `spread` are as in `sequences`. One
+    pass gives the logits of all masked cells. The embedded model computes the same logits, without
+    guidance, when it fills in these codes one by one.
     """
     order = sequences(masks, spread)
     masked = masks.gather(1, order)

@@ -47,9 +47,10 @@ class Fits:
 
     Attributes:
         colours: each thing's colours without a ground, premultiplied [things, cells, 3].
-        basis: for each thing, an almost orthonormal basis [things, 3, cells] of three grounds:
-            constant, rising downwards, and rising to the right. Only what the thing leaves visible
-            of a ground counts, so the basis of a thing that fills its square is nearly 0.
+        basis: for each thing, a basis [things, 3, cells] of three grounds as they show through it:
+            constant, rising downwards, and rising to the right. Each ground is multiplied by the
+            thing's transparency (1 - opacity). Then the three are made almost orthonormal. If a
+            thing fills its square, no ground shows through it and its basis is nearly 0.
     """
 
     colours: np.ndarray

@@ -140,10 +140,11 @@ def train(
 ) -> None:
     """Train for `args.minutes`, then for `args.fall` minutes while the learning rate falls.
 
-    The minutes of all runs count together. If `args.minutes` is 0, the fall begins at once.
-    SIGTERM ends the training early. A checkpoint is saved every `every` seconds and at the end,
-    in the folder `args.runs`: as `NAME.pt`, or as `NAME-fall.pt` during a fall. `save()` then
-    writes the weights.
+    A run continues from the stage's checkpoint, if there is one. The minutes of earlier runs, which
+    the checkpoint records, count towards `args.minutes` and `args.fall`. If `args.minutes` is 0,
+    the rate falls from the first step of this run. SIGTERM ends the training early. A checkpoint is
+    saved every `every` seconds and at the end, in the folder `args.runs`: as `NAME.pt`, or as
+    `NAME-fall.pt` during a fall. `save()` then writes the weights.
 
     Args:
         name: the stage's name.

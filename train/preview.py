@@ -127,11 +127,13 @@ def seconds(draw: Draw, grids: np.ndarray) -> float:
 
 
 def print_figures(weights: Path) -> None:
-    """Print the weights' speed on one thread, and their PSNR on pictures not seen in training.
+    """Print the saved preview decoder's speed, and its PSNR on pictures not seen in training.
 
-    The PSNR of four other decoders is printed for comparison. Two are fitted on random grids, as
-    public models' preview decoders are. The third is the table of patches from which such a fit
-    starts. The fourth draws one colour per code.
+    The speed is relative to the VQ decoder's, on one thread. The PSNR of four other decoders is
+    printed for comparison. Two are fitted on random grids, by the long fit and by the short fit of
+    public models' preview decoders (`distil.WHOLE`, `distil.SHORT`). The third begins like the long
+    fit but takes no step: it draws a fixed patch for each code. The fourth draws one colour for
+    each code.
     """
     torch.set_num_threads(1)
     model = EmbeddedModel(weights)

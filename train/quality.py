@@ -1,4 +1,4 @@
-"""Quality against passes: what each relaxation costs in quality, and lossless lanes do not.
+"""Quality against passes: how much quality relaxed lanes lose for their speed.
 
     python -m train.quality --pictures 500 --out visualize/figures/quality.json
 
@@ -75,9 +75,10 @@ CANDIDATES = 100
 
 
 def captions(world: dict[str, list[str]]) -> Iterator[Scene]:
-    """Yield, in order, the held-out scenes of stream TEST that have only things of the model.
+    """Yield, in order, the held-out scenes of stream TEST that have only things the model knows.
 
-    The scenes have all layouts. Things have their own colours and their usual size.
+    `world["glyphs"]` has the names that the model knows. The scenes have all layouts. Things have
+    their own colours and their usual size.
     """
     for index in itertools.count():
         what, _ = scene(TEST, index, held=True, **PLAIN)
@@ -88,7 +89,8 @@ def captions(world: dict[str, list[str]]) -> Iterator[Scene]:
 def judge_of(world: dict[str, list[str]]) -> Judge | None:
     """Return the test that judges the model's pictures, or None if they cannot be judged.
 
-    They can be judged only if the things in `world` are exactly those that train/ draws.
+    The judge compares pictures with the things that train/ draws now. So it can judge only a model
+    that knows exactly these things; `world["glyphs"]` has the things that the model knows.
     """
     names = vocabulary()[0]
     return Judge(CANDIDATES, len(names), SIDE) if tuple(world["glyphs"]) == names else None
@@ -97,9 +99,11 @@ def judge_of(world: dict[str, list[str]]) -> Judge | None:
 def draw(
     model: ImageModel, lane: str, prompt: str, seed: int
 ) -> tuple[np.ndarray, int, float | None]:
-    """Return a lane's picture: tokens [length] in the model's order, its passes and mean shift.
+    """Draw a picture with a lane; return its tokens [length], the passes and the mean shift.
 
-    A decoder that can only fill in parts fills in the whole picture, in spread order.
+    The tokens are in the model's own order, whatever the order in which the lane draws them. The
+    mean shift is None if it is unknown. A decoder that can only fill in parts fills in the whole
+    picture, in spread order.
     """
     parsed = parse_lane(lane)
     everything = Infilling((MASKED,) * model.plan.length, "spread")
@@ -178,10 +182,11 @@ def picture(weights: Path, lane: str, index: int) -> Picture:
 
 
 def in_order(workers: Executor, ahead: int) -> Callable[..., Iterator[Picture]]:
-    """Return a `map` over worker processes that is at most `ahead` calls ahead of its reader.
+    """Return a `map` over worker processes that yields results in the order of the calls.
 
-    So no worker is idle between captions, and a measurement that is told to stop has few calls left
-    to finish.
+    Up to `ahead` calls are submitted beyond the one whose result is read next. They keep the
+    workers busy while the reader saves a caption. The limit leaves few calls to finish when the
+    measurement is told to stop.
     """
 
     def spread(

@@ -149,9 +149,10 @@ GROUNDS: dict[str, Ground] = {
 
 
 def held_out(what: Scene) -> bool:
-    """Return whether a scene is never trained on, in any wording.
+    """Return whether a scene is held out.
 
-    One canonical caption in sixteen is held out.
+    Training never shows a held-out scene, neither with its canonical caption nor with another. One
+    canonical caption in sixteen is held out, chosen by its hash.
     """
     return zlib.crc32(what.caption.encode()) % 16 == 0
 

@@ -2,11 +2,11 @@
 
     python -m train.target --minutes 85
 
-The loss is the cross-entropy over the 400 image tokens. Tokens of things count three times,
-because most of a textured ground is unpredictable noise. The weight of a token depends only on
-caption and position, so the optimum at each position is still the true distribution. For the
-same reason all tokens count alike in scenes whose caption is dropped (one in ten, for
-guidance).
+The loss is the cross-entropy over the 400 image tokens. Tokens of things count three times, because
+most of a textured ground is unpredictable noise. The caption says where the things are, so a
+token's weight depends only on caption and position. The optimum at each position is therefore still
+the true distribution. One caption in ten is dropped, for guidance. Then only the picture shows
+where the things are, so all tokens of that scene count alike.
 
 A longer `--minutes` continues from the checkpoint. If there is no checkpoint, `--warm` starts
 from the saved weights, on a CPU at half of the learning rates: at the full rates the loss
@@ -125,7 +125,11 @@ def held_batch(tokenizer: Tokenizer, seed: int, step: int, **wanted: Unpack[Want
 
 
 def inputs(target: EmbeddedTarget, some: Examples) -> Tensor:
-    """Return the inputs [B, CAPTION + 400, D] of all slots but the last, which predicts nothing."""
+    """Return the inputs [B, CAPTION + 400, D]: caption, begin-of-image, and all codes but the last.
+
+    The row of each input predicts the token after it. No token follows the last code, so this code
+    is left out.
+    """
     positions = torch.arange(some.codes.shape[1] - 1, device=some.codes.device)
     return torch.cat(
         [target.embed_caption(some.captions), target.embed_codes(some.codes[:, :-1], positions)], 1
@@ -172,10 +176,13 @@ def held_out_nats(
 def shares_by_nats(target: EmbeddedTarget, vq: EmbeddedVQ, tokenizer: Tokenizer) -> np.ndarray:
     """Return the shares [things] in which things are drawn for training: hard ones more often.
 
-    A thing's share is proportional to its nats per token, limited to half and three times the
-    mean. They are measured in two scenes, in each of which the thing stands with three others on a
-    plain ground: the noise of other grounds shows through thin glyphs. The shares change only what
-    is learnt for captions with shortened names, since a whole name says which thing to draw.
+    A thing's share is proportional to its nats per token, limited to half and three times the mean.
+    The nats are measured in two scenes, in each of which the thing stands with three others. The
+    ground of these scenes is plain, because the noise of other grounds shows through thin glyphs.
+
+    The shares do not change the true distribution for a caption with things' whole names. They
+    change it only where a caption leaves a thing open: a shortened name that several things have,
+    or a dropped caption.
     """
     names, plain = vocabulary()[0], list(RGB)
     nats: dict[str, list[float]] = {name: [] for name in names}
@@ -204,8 +211,9 @@ def shares_by_nats(target: EmbeddedTarget, vq: EmbeddedVQ, tokenizer: Tokenizer)
 def optimizers(target: EmbeddedTarget, share: float = 1.0) -> list[torch.optim.Optimizer]:
     """Return Muon for the layers' matrices, and AdamW for embeddings, head and norms.
 
-    `share` multiplies the peak learning rates. Caption and slot embeddings have a higher rate:
-    each row of these tables is seen in few scenes, or is needed by all rows at once.
+    `share` multiplies the peak learning rates. Caption and slot embeddings have twice the rate of
+    AdamW's other parameters. Most caption tokens are in few scenes, so their embeddings are seldom
+    trained.
     """
     matrices = [p for p in target.model.layers.parameters() if p.ndim == 2]
     tables = [target.captions.weight, target.slots.weight]

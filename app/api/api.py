@@ -97,10 +97,12 @@ class Api:
             trace: Whether the result has the race as a file's text, which the page opens.
             guided_tokens: Guidance only for the first n tokens of a picture, 0 for all tokens.
         Returns: The state, and each lane's forward passes, seconds, speed-up over vanilla AR and
-            shift. The shift is the average distance (TV, 0 to 1) between the distribution that one
-            test of a draft commits and the model's own: 0 for a lossless decoder, null where no
-            draft was tested. For zipar, rows and parallel, whose tokens do not see all earlier
-            tokens, it is the shift of one token.
+            shift. A test of a draft commits a token. The shift is the average distance (TV, 0 to
+            1) between the distribution of that token and the model's own. It is 0 for a lossless
+            decoder, and null where no draft was tested or the distance is not known. Tokens of
+            zipar, rows and auto-correct, and of parallel in `fill_in`, do not see all earlier
+            tokens. The shift of these decoders is the average distance between the distribution
+            from which a token was drawn and the model's own given all earlier tokens.
         """
         values = {"prompt": prompt, "seed": seed, "lanes": lanes, "model": model}
         sampling = Sampled(guidance, guided_tokens, temperature, top_k, top_p)
@@ -134,8 +136,9 @@ class Api:
                 and parallel, which need a model that fills in any part.
             known: The picture's codes, row by row, with -1 for each token to be filled in. Most
                 models can only fill in everything after some token, in raster order.
-            order: The order in which tokens are filled in: spread or raster. fork draws a picture
-                on from its beginning, as the model would have with these tokens.
+            order: The order in which tokens are filled in: spread, raster or fork. For fork, the
+                known tokens must be the first ones of the picture. The rest is drawn with the
+                random numbers that a whole picture from this seed has there.
             model: As in `race`, and so are the parameters that follow.
         """
         infilling = {"known": known, "order": order}

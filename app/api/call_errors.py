@@ -19,9 +19,10 @@ WRONG_VALUE = "A value does not have the type that this call takes."
 
 
 def complete(call: BlockFunction, values: list[Any]) -> list[Any]:
-    """Return a call's values; those that a public call leaves out get their defaults.
+    """Return the values that a client sent to `call`, then defaults for values that are missing.
 
-    Raises gr.Error if any other value is missing, or if a public call has too many values.
+    Values have defaults only if `call` is public. Raises gr.Error if a value without a default is
+    missing, or if a public call has too many values.
     """
     if call.api_visibility != "public":
         if len(values) < len(call.inputs):

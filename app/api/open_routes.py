@@ -1,7 +1,8 @@
 """The routes of Gradio that stay open: those that the page, `gradio_client` and curl use.
 
-Gradio has other routes that write a visitor's text to the disk, record, let prompts edit code, or
-forward files from elsewhere. A route that a later Gradio adds stays closed until it is named here.
+Gradio has other routes. They write a visitor's text or a film of the visitor's screen to the disk,
+let prompts edit code, or forward files from elsewhere. A route that a later Gradio adds stays
+closed until it is named here.
 """
 
 from __future__ import annotations

@@ -33,8 +33,7 @@ class Uploads(route_utils.GradioMultiPartParser):
     """Gradio's reader of uploads, changed to remove an upload's files if the upload fails.
 
     Gradio's own reader removes these files only if the form itself is malformed. If a connection
-    ended in the middle of an upload, that reader would leave a file, at most as large as the
-    largest trace.
+    ended in the middle of an upload, that reader would leave the part that had arrived.
     """
 
     async def parse(self) -> FormData:

@@ -152,7 +152,11 @@ class PageBlocks(gr.Blocks):
 
 
 def _end_stream(_: Request) -> Response:
-    """End a page's heartbeat stream at once; pages still ask for one after gr.render has drawn."""
+    """End a page's heartbeat stream at once.
+
+    The page's config turns the heartbeat off (`get_config_file`). But gradio's script turns it on
+    again after gr.render has drawn something, and asks for the stream.
+    """
     return Response(media_type="text/event-stream")
 
 

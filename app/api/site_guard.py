@@ -29,10 +29,11 @@ OTHER_SITE = f"This page does not answer to another site's page.{NAMED}"
 
 
 def names_of(environment: Mapping[str, str] = os.environ) -> frozenset[str]:
-    """Return the names under which the page is served, and the sites whose pages may call it.
+    """Return the host names that SiteGuard accepts, in Host as well as in Origin.
 
-    They are the machine's own names and those in the setting `hosts`: names under which a proxy
-    serves the page, and other sites. On a Space, they are also the names of the Space and the hub.
+    They are this machine's own names and the names in the setting `hosts`. That setting has names
+    under which a proxy serves the page, and names of other sites whose pages may call it. On a
+    Space, the names of the Space and the hub are accepted too.
     """
     names = [*LOOPBACK, socket.gethostname(), environment.get("GRADIO_SERVER_NAME", "")]
     if "SPACE_ID" in environment:  # with a domain of its own it has several
@@ -57,8 +58,8 @@ def frame_policy(
 class SiteGuard:
     """Rejects requests to a host name that is not in `names`, and requests from other sites' pages.
 
-    An IP address is always accepted as the host. A request without Origin does not come from
-    another site's page.
+    An IP address is always accepted as the host. A request without Origin counts as a program's,
+    and not as one from another site's page.
     """
 
     def __init__(self, app: Any, names: Collection[str]) -> None:
@@ -81,7 +82,10 @@ class SiteGuard:
 
 
 def _hostname(url: str) -> str:
-    """Return a URL's host in lower case without a port; "" if it has no host, as Origin "null"."""
+    """Return a URL's host in lower case without a port; "" if the URL has no host.
+
+    For example, the value "null" of the header Origin has no host.
+    """
     try:
         return (urlsplit(url).hostname or "").rstrip(".")
     except ValueError:

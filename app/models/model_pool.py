@@ -211,11 +211,13 @@ class ModelPool:
         return Device.ZEROGPU if zero_gpu() else Device.GPU
 
     def wait(self, name: str, seconds: float) -> Any:
-        """Return the model, or None if it is not loaded within `seconds`; start loading if needed.
+        """Return the model, or None if it is not loaded within `seconds`.
 
-        On ZeroGPU this only downloads a public model: any value but None then means that the
-        model's files are here. Only the race that has the device may wait for a public model.
-        Raises what the loading raised; the next call then starts loading again.
+        The call starts the loading if necessary. On ZeroGPU a public model's files are only
+        downloaded. The return value is then not the model: it is None until the files are here,
+        and some other value after that. Only a race that has the device may wait for a public
+        model, because the call frees another public model that is in memory. Raises what the
+        loading raised; the next call then starts loading again.
         """
         if name in self._downloaded:
             return True
@@ -282,7 +284,7 @@ class ModelPool:
 
 
 def public_models(settings: AppSettings = SETTINGS) -> dict[ModelCard, Availability]:
-    """Return every public model on this machine with its availability."""
+    """Return the availability on this machine of every public model, by the model's card."""
     return {card: check_availability(card, settings) for card in CARDS.values() if card.repos}
 
 
@@ -319,8 +321,9 @@ def check_availability(card: ModelCard, settings: AppSettings) -> Availability:
 def _needs_gpu(card: ModelCard) -> str:
     """Return, in sentences, why a model needs a GPU; "" if it may race on the CPU.
 
-    A model may race on the CPU if its weights are on this machine and this is not a Space,
-    whose visitors share two cores. The settings can allow any other model to race on the CPU.
+    A public model may race on the CPU if its weights are on this machine. On a Space none may,
+    because a Space's visitors share two cores. Callers skip this check if the setting `device` is
+    "cpu".
     """
     from engine.models.supply.hub import at_hand
 

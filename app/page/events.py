@@ -82,9 +82,10 @@ class Events:
         return self._form.updates(values)
 
     def fill(self, event: gr.EventData, client: gr.Request) -> list[Any]:
-        """Return updates that copy a race's settings into the form, when its picture is filled in.
+        """Return updates that copy a race's settings into the form, once Fill in is pressed.
 
-        The browser itself sets the seed, the lanes and the picture to fill in.
+        The board has a button Fill in on each finished picture of a race. The form keeps its seed.
+        The browser itself sets the picture to fill in, and other lanes if they are needed.
         """
         values, own = self._settings(event, client), {"seed", "lanes", "infilling"}
         return self._form.updates({name: values[name] for name in values.keys() - own})

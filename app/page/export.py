@@ -125,12 +125,13 @@ def make_file(
     progress: Callable[[float], None],
     allowance: Allowance = UNLIMITED,
 ) -> bytes:
-    """Return the content of a file of this `kind`; `kind`, `speed` and `instant` are unchecked.
+    """Return the content of a file of this `kind`.
 
-    A film is made frame by frame. Between two frames, the lanes of a running race may step, and
-    `progress` is called with the fraction that is done. The seconds that it takes to make the film
-    are subtracted from the visitor's `allowance`. Raises SettingError, also if a film takes too
-    long.
+    `kind`, `speed` and `instant` come from a browser, and this function checks them. A film is made
+    frame by frame. Between two frames, the lanes of a running race may step, and `progress` is
+    called with the fraction that is done. The seconds that it takes to make the film are subtracted
+    from the visitor's `allowance`. Raises SettingError if a value is invalid, or if a film takes
+    too long.
     """
     with BETWEEN_STEPS.work() as work:
         if not isinstance(kind, str) or kind not in KINDS:

@@ -64,10 +64,11 @@ class Links:
     def open(self, address: Any, client: gr.Request) -> tuple[str, dict[str, Any]]:
         """Return two values for a page that opens: its notice, and the answer to its link.
 
-        `address` is the query with which the page was opened; by now the page's address may
-        name another race. The answer has the form's values (`form`), whether the race starts at
-        once (`go`), the visitor's session (`session`), and the id and key of the visitor's race
-        in progress (`race`, `key`).
+        `address` is the query with which the page was opened. The page's address may have changed
+        since, because it names the race on the board. The answer has the form's values (`form`),
+        whether the race starts at once (`go`), and the visitor's session (`session`). If the link
+        names the visitor's own race in progress, the answer also has the race's id and key (`race`,
+        `key`); otherwise these two are "".
         """
         query = parse_qsl(str(address).lstrip("?"), keep_blank_values=True)
         fields, session = dict(query), session_of(client)

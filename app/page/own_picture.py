@@ -62,8 +62,8 @@ def _read(pool: ModelPool, path: Any, model: Any) -> dict[str, Any]:
 def _fitted(path: Any, size: tuple[int, int]) -> Image.Image:
     """Return the middle of a file's picture, scaled to the width and height `size`.
 
-    Transparent parts become white. The picture is first made smaller; for a JPEG file, its
-    decoder does this if possible.
+    Transparent parts become white. To save time and memory, a large picture is first reduced to a
+    few times `size`. A JPEG file is reduced already while it is decoded.
     """
     side = max(size)
     try:

@@ -46,7 +46,8 @@ COMMAND = "<p>In a terminal: <code>{}</code></p>"
 def seeds_section(races: Races, shown: gr.State, board: gr.HTML, on_board: gr.Textbox) -> None:
     """Lay out the section that repeats the race on the board from several seeds.
 
-    `shown` is the id of the race on the page, and changes once that race is over.
+    `shown` gets the id of the race on the board when that race is over. The section then says how
+    long its seeds would take. `on_board` has the id of the race on the board at a click.
     """
     gr.HTML(ABOUT, apply_default_css=False)
     with gr.Row(elem_classes="seeds-choice"):

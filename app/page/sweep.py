@@ -37,7 +37,8 @@ FIGURES = 2  # passes and seconds
 def sweep_section(races: Races, shown: gr.State, board: gr.HTML, on_board: gr.Textbox) -> None:
     """Lay out the section in which one lane races with several values of a knob.
 
-    `shown` is the id of the race on the page, and changes once that race is over.
+    `shown` gets the id of the race on the board when that race is over. The section then offers
+    the race's lanes and knobs. `on_board` has the id of the race on the board at a click.
     """
     gr.HTML(ABOUT, apply_default_css=False)
     with gr.Row(elem_classes="seeds-choice"):

@@ -142,8 +142,9 @@ def _settings(trace: Trace, lane: Any, rule: Any, knobs: Mapping[str, Any]) -> S
 def _value(trace: Trace, settings: Settings, knob: str) -> float:
     """Return the value that a rule uses for a knob.
 
-    It differs from the setting only for LANTERN's k, the number of neighbours: k = 0 stands for
-    the paper's share of the codes.
+    It differs from the setting only for LANTERN's k, the number of neighbours. The paper's k is
+    1000 for 16,384 codes. The setting k = 0 stands for the same fraction of this model's codes: 125
+    if it has 2,048.
     """
     if isinstance(settings, LanternSettings) and knob == "k":
         return settings.neighbours(trace.header.vocab_size)
@@ -169,8 +170,9 @@ def what_if_section(
 ) -> tuple[gr.Dropdown, gr.Radio]:
     """Lay the section out and return its choices of a lane and of a rule.
 
-    The caller must update both choices before the race's id in `shown` changes. Nothing is
-    drawn until the visitor unfolds `section`.
+    When `shown` gets the id of another race, the section answers with the lane and the rule that
+    are chosen at that time. So the caller must set both no later than `shown`: to the values of
+    `lane_choices` and `opening`. Nothing is drawn until the visitor unfolds `section`.
     """
     gr.HTML(
         "<p>The trace has each step's first rejected draft with both its distributions, p and q."

@@ -63,7 +63,10 @@ UNLIMITED = Allowance(math.inf)
 
 
 def is_here(address: str) -> bool:
-    """Return whether an address is this machine's own, or "", as for a local socket."""
+    """Return whether an address is this machine's own.
+
+    The address "" counts as this machine's own, because a client on a local socket has no address.
+    """
     return address in ("", "::/64") or address.startswith("127.")
 
 

@@ -31,7 +31,8 @@ class Ticket:
     """One race in the queue.
 
     `cancelled` is "" until the race loses its place; then it is the reason, in words for the user.
-    If the race already runs on the device at that time, it ends by itself.
+    If the race is running at that time, it keeps the device until its runner sees `cancelled` and
+    ends it.
     """
 
     visitor: Hashable

@@ -9,16 +9,16 @@ taken, in five values with commas between them: the race's seed, the cell, the l
 that cell, the probability p of the fork's token, and the lane's name. A value that is not known is
 empty.
 
-`race=<id>` names a race that was asked for here. The link shows that race while it is kept;
-after that, the link only fills in the form. `recorded=<name>` names one of the recorded races
-instead, and `go=1` starts the race at once.
+`race=<id>` names a race that was asked for here, and `recorded=<name>` one of the recorded races.
+The link shows that race while it is kept. A link that shows no race fills in the form, and with
+`go=1` it also starts the race.
 
-The page's script reads what to show on the board (static/controls/moment.js). `t` is a time on
-the `clock`, or `end`. The machine of the modelled clock is given by name or by its three
-`costs`. `pass` is a lane and its number of passes at that time, in case the race is run again.
-`layer` is the layer, and `cell` is a token, as lane and cell. `lane` (`shown` in older links)
-has the lanes shown, by number or by decoder. `tour` is the chapter of the tour. With `embed=1`
-the page is the board alone.
+Other fields say what the board shows. The page's scripts read them (static/controls/moment.js), and
+this module does not. `t` is a time on the `clock`, or `end`. `costs` is the machine of the modelled
+clock: its name, or its three costs in seconds. `pass` gives the same instant as `t` by a lane and
+its number of passes, because a race that is run again takes other seconds. `layer` is the layer,
+and `cell` is a token, as lane and cell. `lane` (`shown` in older links) has the lanes shown, by
+number or by decoder. `tour` is the chapter of the tour. With `embed=1` the page is the board alone.
 
 Links are untrusted. A field that is out of range, or that looks like a misspelt field of ours,
 raises a SettingError, which names the field and what it accepts. Other fields, such as those

@@ -107,9 +107,11 @@ class LiveRace:
         """Show an event, and wait until it was sent to the watchers.
 
         Sending takes processor time, so it happens between two steps and counts in no lane's
-        seconds. Watchers that have not yet read an earlier event are not waited for. The last
-        event is shown as if the race went on; `end` says that the race is over, once its
-        recording is available.
+        seconds. Watchers that have not yet read an earlier event are not waited for.
+
+        An event that ends the race is shown as if the race went on, and without results: pages that
+        see the end ask for the recording, which is not kept yet. `end` shows the end later, when
+        the recording is kept.
         """
         if event.state in OVER:
             self._last = event

@@ -49,9 +49,11 @@ def race_routes(
 ) -> list[Route]:
     """Return the routes for a race's events, for bets and votes on it, and for leaving the page.
 
-    Races are found by id. A race that is over is sent as one event, its `replay`. For a race
-    that is not kept, the answer is 204, after which no browser asks again. A vote is a guess which
-    lane changes the distribution. Votes are kept as long as their race.
+    Races are found by id. A race that is over is sent as one event: the snapshot that `replay`
+    returns. For a race that is not kept, the answer is 204, after which no browser asks again. A
+    bet, placed during a race, says which lane will be first. A vote, after the race, says which
+    lane changes the distribution. Votes are kept as long as their race. `leave` is called with the
+    session of a page that its visitor leaves.
     """
     one_at_a_time = CapacityLimiter(1)  # the page needs the server's other threads
     only_events = WeakKeyDictionary[StoredRace, bytes]()  # of races that are kept elsewhere

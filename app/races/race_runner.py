@@ -138,10 +138,10 @@ class RaceRunner:
             ) from error
 
     def _run_here(self, models: list[ImageModel], live: LiveRace) -> None:
-        """Take the only model out of the list `models`, and run a race on it.
+        """Take the only model out of the list `models`, and run a race on this model.
 
-        The empty list keeps no reference to the model: the thread holds its arguments a little
-        longer than it runs.
+        The device's thread keeps the arguments of this call for a moment after the call. If the
+        list still had the model, the model would stay in memory, which the next race may need.
         """
         model = models.pop()
         race, failures = Race(model, live.request), set[Failure | None]()

@@ -81,10 +81,12 @@ class _Entry:
 class RaceTable:
     """Races in progress and races that are over, by id.
 
-    The table keeps at most MAX_BYTES of races for a visitor, MAX_ADDRESS_BYTES for an address, and
-    the races of `max_visitors` visitors. The least recently used races are dropped first. If there
-    are too many visitors, the address with the most visitors is the first whose visitors lose
-    their races. Races are also dropped KEPT_SECONDS after their visitor's page is gone.
+    The table keeps at most MAX_BYTES of races for a visitor and MAX_ADDRESS_BYTES for an address.
+    Beyond that, the least recently used races are dropped. The table keeps races of at most
+    `max_visitors` visitors. For each visitor more, one visitor loses all races: of the visitors
+    from the address with the most visitors, the one whose races have been unused for longest. Races
+    are also dropped KEPT_SECONDS after their visitor's page is gone. A race in progress is never
+    dropped.
     """
 
     def __init__(self, max_visitors: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -161,9 +163,10 @@ class RaceTable:
         self._drop_stored(lambda entry: entry.visitor in away)
 
     def _bound(self, newest: _Entry, most: int, same: Callable[[_Entry], bool]) -> None:
-        """Drop the oldest races for which `same` is true, until the rest have at most `most` bytes.
+        """Drop races for which `same` is true until those left have at most `most` bytes together.
 
-        The race `newest` is dropped too if it alone has more bytes.
+        The least recently used races are dropped first. `newest`, which is one of the races, is
+        dropped only if it alone has more than `most` bytes.
         """
         room = most - newest.bytes
         for entry in reversed([*filter(same, self._entries.values())]):
@@ -176,10 +179,10 @@ class RaceTable:
             self._entries.pop(newest.race.id, None)
 
     def _visitors_away(self) -> set[str]:
-        """Return the visitors, beyond `max_visitors`, whose races are dropped.
+        """Return the visitors whose races must be dropped so that `max_visitors` visitors are left.
 
-        Each is from the address that has the most visitors at that point, and is the one of them
-        whose races were last used longest ago.
+        The visitors are picked one after another. Each time, the address with the most remaining
+        visitors loses the one whose races have been unused for longest.
         """
         here: dict[str, str] = {}  # the addresses of visitors, who was here last first
         for entry in reversed(self._entries.values()):

@@ -176,7 +176,8 @@ class Races:
     def replay(self, race: StoredRace) -> Snapshot:
         """Return a race that is over as one snapshot.
 
-        The snapshots of all recorded races are cached; of other races, only the newest snapshot.
+        The snapshots of the recorded races that come with the page are cached for good. For all
+        other races together, one snapshot is cached: the one that was asked for last.
         """
         shipped = race.id in self.recorded
         return self.recorded.replay(race.id) if shipped else self._last_replay(race)

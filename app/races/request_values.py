@@ -66,10 +66,12 @@ def read_request(values: Mapping[str, Any], default_model: str) -> RaceRequest:
 
 
 def read_infilling(value: Any, model: Any) -> Infilling:
-    """Return the infilling of a `value` {known, order, model, parent} from `infilling_value`.
+    """Return the infilling that `value` describes: {known, order, model, parent}.
 
-    A value without "model" suits any model; only a fork may have a "parent". Raises SettingError,
-    also if the value's model is not `model`, since another model's codes mean nothing to `model`.
+    `infilling_value` makes such values. "model" is the model whose codes are in "known". "parent"
+    is the race and the token from which a fork was taken, and only a fork may have it. Raises
+    SettingError if `value` is invalid. Also raises it if "model" is there and is not the request's
+    `model`, to which the codes of another model mean nothing.
     """
     if not isinstance(value, dict) or not isinstance(known := value.get("known"), list):
         raise SettingError(

@@ -1,6 +1,7 @@
 """The threads on which races compute.
 
-Each device has one thread. `use_threads` sets how many threads a pass uses on a CPU.
+All races on a device run in one Python thread. On a CPU, PyTorch may compute a pass with several
+threads; `use_threads` sets how many.
 """
 
 from __future__ import annotations

@@ -48,17 +48,17 @@ class ASSDSettings(Settings):
 class ASSD(WindowDecoder):
     """Alternates draft passes and verification passes over the next k positions.
 
-    A draft pass asks for all k positions in parallel, given the committed tokens alone. A
-    verification pass reads the chain of these drafts and accepts each draft with probability min(1,
-    p / q). The first rejected draft is resampled from R(p, q) (Alg. 1, which swaps the names p and
-    q).
+    A draft pass asks for all k positions in parallel, given the committed tokens alone. The first
+    draft is a sample of the model's own p, so the draft pass commits it (Lemma 1). The verification
+    pass has this token as its root and reads the chain of the other k - 1 drafts. It accepts each
+    of them with probability min(1, p / q), and resamples the first rejected one from R(p, q) (Alg.
+    1, which swaps the names p and q).
 
-    The first draft is a sample of the model's own p, so the draft pass commits it (Lemma 1), and
-    the verification pass has this token as its root. If only one position is left, that position
-    needs no verification. Each pass commits at least one token, so there are never more passes than
-    tokens (Theorem 1). A pass that accepts all drafts commits no bonus token, because the next
-    draft pass samples that position. The exception is a chain cut short by the image's end: its
-    last row samples the last position.
+    If all k - 1 drafts are accepted, there is no bonus token: the next draft pass samples the
+    position after them. Near the image's end a chain is shorter. If all its drafts are accepted,
+    the pass's last row samples the image's last position. If a draft pass has only one position
+    left, no verification follows. Each pass commits at least one token, so there are never more
+    passes than tokens (Theorem 1).
 
     `n-gram` drafts (Alg. 2) need no draft pass, and each verification may end in a bonus token.
     """

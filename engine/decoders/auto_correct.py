@@ -34,18 +34,20 @@ class AutoCorrectSettings(Settings):
 class AutoCorrect(Priced):
     """Corrects a row of the picture in r = `rounds` passes, every token by itself.
 
-    A row's first drafts are the tokens above them, each with a one-hot q. A pass tests every draft
-    x of the row, whatever becomes of the others: x stays with probability min(1, p(x) / q(x)), or
-    else becomes a sample of R(p, q). Either way it is now a sample of p, which becomes its q. No
-    draft is thrown away because an earlier one was rejected, so h rows take h r passes. A row of
-    more than 48 tokens is corrected in parts, one after another.
+    A row's first drafts copy the tokens above them, each with a one-hot q. A pass tests every draft
+    x of the row, even after an earlier draft was rejected. It keeps x with probability min(1, p(x)
+    / q(x)), and otherwise replaces x by a sample of R(p, q). Either way the new draft is a sample
+    of p, which becomes its q.
 
     A pass computes a token's p from the tokens before it, as they were before the pass. In the t-th
     pass over a row, all tokens before the row's t-th token are final, so the pass commits the t-th
-    token. After r passes the row's other tokens stay as they are, and the next row's first pass
-    reads and commits them. These tokens have a price: the last p of such a token was computed from
-    drafts that the same pass may have replaced. With r at least the row's width the decoder is
-    exact.
+    token. After r passes the row's other tokens are not tested again. The first pass over the next
+    row reads and commits them; in the picture's last row the r-th pass commits them itself. So h
+    rows take h r passes. A row of more than 48 tokens is corrected in parts, one after another.
+
+    The tokens that are committed without a further test have a price: their last p was computed
+    from drafts that the same pass may have replaced. With r at least the row's width there are no
+    such tokens, and the decoder is exact.
 
     SSD drafts with heads that it trains. Here nothing is trained.
     """

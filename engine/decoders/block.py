@@ -44,11 +44,14 @@ def verify_block(state: DecodeState, window: Window, p: Tensor) -> Verification:
 def chain_tests(
     p: Tensor, q: Tensor, drafts: Tensor, room: Tensor, start: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Return a_t and h_t of `verify_block` for t = 0 .. R - 1 drafts, each [R] in float64.
+    """Return a_t and h_t of `verify_block` for t = 0 .. R - 1, each [R] in float64.
 
-    h_t is the probability that the t-th draft passes, if no later draft does. The `drafts` [R] of a
-    chain are tested under p and q [R, V]. `room` (0-dim) is the number of drafts, and `start` [1]
-    is a_0.
+    h_t is the probability that the t-th draft passes once all later drafts have failed. The t-th
+    draft is `drafts[t - 1]`, and h_0 belongs to the token before the chain. From t = `room` on, h_t
+    is a_t, because no draft follows.
+
+    The chain is the first `room` (0-dim) of `drafts` [R]. They are tested under p and q [R, V], and
+    `start` [1] is a_0.
     """
     ratio = gather(p, drafts).double() / gather(q, drafts).double()
     # log a without a's bound of 1: a sum over the drafts so far.
@@ -60,9 +63,9 @@ def chain_tests(
 
 
 def passing(a: Tensor, residual_mass: Tensor) -> Tensor:
-    """Return S / (S + 1 - a), elementwise, where S is the residual mass of a p - q.
+    """Return S / (S + 1 - a), elementwise, where S is `residual_mass`; return 1 where a = 1.
 
-    It is the probability that a draft passes once the drafts after it have failed. Where a draft is
-    certain and p = q after it, the fraction is 0 / 0: the draft passes.
+    `verify_block` defines a and S. The result is the probability that a draft passes once the
+    drafts after it have failed. With a = 1 the fraction is 1 or, where S = 0, undefined.
     """
     return torch.where(a < 1, residual_mass / (residual_mass + 1 - a), 1.0)

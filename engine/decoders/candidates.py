@@ -18,10 +18,14 @@ from engine.trace import Status
 class TreeWindow(Window):
     """A window whose first positions have several candidates each, which form a tree.
 
-    `candidates` [n, K] has one row for each level of the tree. For traversal verification it has
-    one row for each parent instead, level by level. If the parent is on the spine, its first
-    candidate is the spine's draft. `candidate_q` [n, K, V] has the distribution that each candidate
-    was drawn from. `layout` gives the parent of each row of the pass.
+    If the tree is verified from the root down, `candidates` [n, K] has a row for each level below
+    the root: every node of the level above has these K candidates. For traversal verification every
+    node with several candidates has K of its own. `candidates` then has a row for each such node,
+    level by level. Below a node of the spine (`Tree`) the first candidate is the spine's next
+    draft.
+
+    `candidate_q` [n, K, V] has the distribution that each candidate was drawn from. `layout` gives
+    the parent of each row of the pass.
     """
 
     layout: Tree

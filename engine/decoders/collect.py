@@ -131,8 +131,9 @@ def collect(
 ) -> Found[Tensor]:
     """Return the numbers to record for steps of one lane.
 
-    `starts` [N] has the frontier before each step. With static shapes N is 1, and shifts, groups
-    and supports are computed for every row; otherwise only for the rows that record them.
+    `starts` [N] has the frontier before each step. Shifts and groups are computed only for the rows
+    that record them, and supports (`_support`) only for the steps that record them. With static
+    shapes N is 1, and all three are computed everywhere.
     """
     verifications = [each.verification for each in observations]
     details = [each.details for each in observations]
@@ -251,10 +252,11 @@ def _candidates(p: Tensor, details: Sequence[Diagnostics], sizes: Sequence[int])
 def _support(
     p: Tensor, q: Tensor | None, drafts: Tensor, at: Tensor, chosen: slice | Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Return the tokens that hold most of p and q in the rows `at` [N], and these tokens' p and q.
+    """Return the likeliest tokens at each step's last committed row, and their p and q.
 
-    The tokens [N, up to SUPPORT] include the draft; their p and q are [N, 2, up to SUPPORT]. For
-    rows that are not chosen all numbers are 0.
+    `at` [N] has the index of that row for each step. The tokens [N, up to SUPPORT] are the row's
+    draft and the other tokens with the largest p + q. Their p and q are [N, 2, up to SUPPORT]. For
+    steps that are not `chosen` all numbers are 0.
     """
     if q is None:
         return drafts.new_zeros(len(at), 0), p.new_zeros(len(at), 2, 0)
@@ -282,10 +284,10 @@ def _drafts(observation: Observation) -> Tensor:
 
 
 def _given(parts: Sequence[Tensor | None], sizes: Sequence[int]) -> Tensor | None:
-    """Join the steps' tensors row by row, padded to the widest tensor; None if there is no tensor.
+    """Concatenate the steps' tensors, padded to the widest; return None if no step has a tensor.
 
-    A step without a tensor gets rows of padding, as many as its entry in `sizes`. A missing token
-    is -1 and a missing number 0.
+    `sizes` has the number of rows that each step gets. A step without a tensor, or with fewer rows,
+    gets rows of padding. The padding is -1 for whole numbers, such as tokens, and 0 for others.
     """
     some = [part for part in parts if part is not None and len(part)]
     if not some:

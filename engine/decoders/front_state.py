@@ -38,7 +38,9 @@ class _Laid(NamedTuple):
     A front is the window of one grid row in the pass (`engine.fronts`). The table of `fronts` is
     held as NumPy arrays (`numbers`), as one tensor (`flat`), and as views of that tensor (`table`).
     `roots` has the window row of each front's root, and `targets` the position that each window row
-    asks for. `there` has the window rows that are not padding and not in a closing front.
+    asks for. `there` has the window rows whose position is still without a token. Padding is not
+    among these, nor are the rows of closing fronts, which read a complete grid row's last token
+    once more.
     """
 
     fronts: tuple[Front, ...]
@@ -94,9 +96,9 @@ class FrontState(DecodeState):
     def _draw(self, purpose: Purpose, rows: int, count: int) -> Tensor:
         """Return `count` random numbers for the position of each window row [window rows, count].
 
-        Grid rows that advance at the same time read different branches of the noise
-        (`Noise.branch`). Every branch gives the same number for the same position. A branch
-        computes numbers ahead, and so serves one grid row at a time. The branches only save time.
+        A number depends only on the seed, the position, the purpose and the step. Grid rows that
+        advance at the same time read different branches of the noise (`Noise.branch`), only to save
+        time. All branches have the same numbers, but each computes numbers ahead, for one grid row.
         """
         stride, parts = self.plan.stride, list[Tensor]()
         sizes = np.bincount(self.numbers.front).tolist()
@@ -128,8 +130,10 @@ class FrontState(DecodeState):
     def kept(self, path: Sequence[int]) -> list[int]:
         """Return the window rows that stay in the cache.
 
-        These are the rows of closing fronts, and those rows on the path that are not borrowed
-        roots. A borrowed root reads a token of the grid row above (`Front.borrows`).
+        The rows on the path stay, except borrowed roots. A borrowed root stands in for the last
+        token of the grid row above, which does not exist yet (`Front.borrows`). The rows of closing
+        fronts stay too: they read the last token of a complete grid row, for the rows below
+        (`Front.closing`).
         """
         roots = list(zip(self._pass.roots, self.fronts, strict=False))
         borrowed = {row for row, front in roots if front.borrows}
@@ -170,9 +174,11 @@ def _laid(
     *,
     static: bool,
 ) -> _Laid:
-    """Return the layout of the next pass, given the number of tokens in each grid row.
+    """Return the layout of the next pass, given the number of tokens in each grid row (`counts`).
 
-    `read` is as in `fronts`, `draft_rows` as in `table_of`.
+    `fronts` is the function `engine.fronts.fronts`, and `read` is its argument: the number of
+    complete rows at the top whose last token has been read. `draft_rows` is as in `table_of`, in
+    pairs.
     """
     pass_fronts = fronts(
         counts,

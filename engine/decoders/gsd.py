@@ -153,8 +153,9 @@ def group_acceptances(
 ) -> Tensor:
     """Return `group_acceptance` of every token as a draft, [H, V] float64.
 
-    Each row of p is sorted once, in place of a search for each token. A row has at most `most`
-    tokens with p > 0. All other tokens have an acceptance of 0.
+    Each row of p is sorted once, which saves a search for each token's rank. A row of the result is
+    right only if its p has at most `most` tokens with p > 0. Drafts with p = 0 have an acceptance
+    of 0.
     """
     V, half = p.shape[-1], _half(p.shape[-1], settings)
     count = min(V, most + half)  # with the neighbours of the least likely of the `most` tokens

@@ -123,11 +123,12 @@ def fill_up(
 ) -> tuple[Tensor, Tensor]:
     """Return a window's drafts [R] and their q [R, V], filled up with new tokens.
 
-    `there` marks the rows whose draft the last step left; in all other rows q is 0. `has_draft`
-    marks the rows that need a draft. If such a row has none, it gets its `new` token. The new
-    token's q is uniform if `fresh` says so and the position is not forced, else one-hot. Either q
-    keeps a lossless rule lossless: a token drawn uniformly is a sample of the uniform distribution,
-    and any token is a sample of its own one-hot distribution. `q` may be changed in place.
+    `there` marks the rows whose draft the last step left; in all other rows the given `q` is 0.
+    `has_draft` marks the rows that have a draft in the result. A row that is in `has_draft` but not
+    in `there` gets its `new` token. The new token's q is uniform if `fresh` says so and the
+    position is not forced, else one-hot. Either q keeps a lossless rule lossless: a token drawn
+    uniformly is a sample of the uniform distribution, and any token is a sample of its own one-hot
+    distribution. `q` may be changed in place.
     """
     drafts = torch.where(there, drafts, torch.where(has_draft, new, 0))
     certain = has_draft & ~there

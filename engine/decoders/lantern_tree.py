@@ -251,5 +251,8 @@ class TreeWalk:
 
 
 def _and_end(values: Tensor, end: float = 0) -> Tensor:
-    """Append `end` to values [levels, ..], one per draft of a path, for the row after them."""
+    """Append an entry filled with `end` to `values` [levels, ..], for the last row of a path.
+
+    `values` has one entry for each draft of the path; the last row has no draft.
+    """
     return torch.cat([values, torch.full_like(values[:1], end)])

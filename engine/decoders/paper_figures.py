@@ -20,9 +20,9 @@ Knob = bool | int | float | str
 class PaperFigure:
     """A mean from a paper's table.
 
-    `value` is a number of `passes` of the model for one picture, or of committed `tokens a pass`.
-    The mean holds for `decoder` on `model` (a card's name) with the settings `knobs`, as far as the
-    paper names settings. Raises ValueError for another measure, and for a value below 1.
+    `value` is in the unit `measure`: "passes" of the model for one picture, or committed "tokens a
+    pass". The mean holds for `decoder` on `model` (a card's name) with the settings `knobs`, as far
+    as the paper names settings. Raises ValueError for another `measure` or a `value` below 1.
     """
 
     paper: str  # its number on arXiv

@@ -250,10 +250,11 @@ def _candidates(numbers: Found[np.ndarray], keep: np.ndarray) -> tuple[np.ndarra
 
 
 def _rejections(numbers: Found[np.ndarray], uniform: np.ndarray) -> np.ndarray:
-    """Return p and q of a rejected draft's test, for each step that ended by replacing a draft.
+    """Return a row of DTYPES["rejections"] for each step that replaced a rejected draft.
 
-    The draft stood at the step's last committed position. `uniform` [N] has, for each step, the
-    uniform number of that position.
+    The draft stood at the step's last committed position. The row has the uniform number of the
+    draft's test, and p and q of the likeliest tokens (`Found.support`). `uniform` [N] has the
+    uniform number of each step's last committed position.
     """
     replaced = numbers.replaced
     p, q = numbers.support_shares[replaced].swapaxes(0, 1)
@@ -271,8 +272,10 @@ def find_sources(draft: np.ndarray, top: np.ndarray, latest: np.ndarray) -> np.n
     """Return where the likeliest tokens of each draft's q are stored, a `Source` [N].
 
     `draft` [N] is NONE where there is no draft. `top` [N, 2 TOP] has the likeliest tokens of each q
-    and their shares. `latest` has those of the latest p at the same position. If the two are equal,
-    q counts as that p (BEFORE), because nothing is known of the other tokens.
+    and their shares. `latest` [N, 2 TOP] has those of the latest p at the same position. If `top`
+    and `latest` are equal, the source is that p (BEFORE). q and that p may differ on other tokens,
+    but those are never stored. Otherwise the source is the draft itself if q is one-hot (CERTAIN),
+    else a record of `top` (OWN). Without a draft there is no source (NONE).
     """
     before = (top == latest).all(-1)
     certain = (top[:, 0] == draft) & (top[:, 1] == NONE) & (top[:, TOP] == ONE)

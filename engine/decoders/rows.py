@@ -91,8 +91,8 @@ class RowsAtOnce(Priced[FrontState]):
     def lag(self, tokens: int) -> int:
         """Return the lag (`Pace`) for a setting of `tokens`.
 
-        From the grid's width on it is one whole row, with the row's forced tokens (the plan's
-        stride). A smaller lag is `tokens` itself.
+        The lag is `tokens` if that is less than the grid's width. Otherwise it is the plan's
+        stride: the length of a whole row, forced tokens included.
         """
         return tokens if tokens < self.model.grid[1] else self.plan.stride
 
@@ -102,23 +102,28 @@ class ParallelRows(RowsAtOnce):
 
     A pass reads, for each row that has begun, its last committed token and W - 1 drafts. A token
     sees the prompt, the committed tokens before it in raster order and its own row's drafts, but
-    never another row's drafts. A token is committed only below a committed token.
+    never another row's drafts. Below the first row, a token is committed only below a committed
+    token.
 
-    `lower_rows` = residual tests each row's drafts as SJD does, u < min(1, p / q). The first
-    rejected draft is replaced by a sample of R(p, q); without a rejection the row gets a bonus
-    token. A row's drafts, their q and the numbers of their tests decide nothing in the rows above.
-    The tokens of the rows above change only the p of this row's tests. So SJD's proof holds row by
-    row: a committed token is a sample of p given what its row saw. The price after the race
-    measures what the row did not see. `draws` = coupled draws drafts and bonus tokens as SCD does.
-    With c equal to the picture's width the first row is SJD's, or SCD's, token for token.
+    With `lower_rows` = residual, each row's drafts are tested as in SJD, by u < min(1, p / q). The
+    first rejected draft is replaced by a sample of R(p, q); without a rejection the row gets a
+    bonus token. With `draws` = coupled, new drafts and bonus tokens are drawn as in SCD. With c
+    equal to the picture's width the first row is SCD's, token for token; with `draws` = fresh it is
+    SJD's.
+
+    SJD's proof holds for each row by itself: a committed token is a sample of p given what its row
+    saw. The reason is that no row above depends on this row's drafts, their q or the numbers of
+    their tests. The rows above decide this row's p and how many of its drafts are tested, but
+    before any test. The price after the race measures what the row did not see.
 
     `lower_rows` = postponed is the paper's rule. Below the first row, a rejected draft and a bonus
     token become drafts of the next pass, drawn from the new p. The tokens that such a row commits
     are not samples of their p.
 
-    A row's first token follows a stand-in, as in ZipAR. The released code deviates in other ways
-    that are not copied here. The code limits drafts to columns that are committed above. The code's
-    mask is wrong from the third row on. In the pass after a row's end, an index is off by one.
+    A row's first token follows a stand-in, as in ZipAR. `reading` = code copies one deviation of
+    the released code. Four others are not copied. The released code keeps stand-ins in its cache.
+    It limits drafts to columns that are committed above. Its mask is wrong from the third row on.
+    In the pass after a row's end, an index is off by one.
     """
 
     name, title = "rows", "Parallel rows"

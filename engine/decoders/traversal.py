@@ -52,14 +52,15 @@ def verify_traversal(
 
     A node is tested after all nodes below it, and its candidates are tested in turn. Each node has
     a number `a`, the model's distribution p, and the distribution q from which its candidates were
-    drawn. The root begins with a = 1, and candidate x of a node begins with a_x = min(1, a p(x) /
-    q(x)). If x and all nodes below x fail, x's parent changes. Let S = sum_v max(a p(v) -
-    q(v), 0); then, at the parent,
+    drawn. The root begins with a = 1, and candidate x of a node begins with a_x = min(1, a * p(x) /
+    q(x)). If x and all nodes below x fail, x's parent gets a new a, p and q before its next
+    candidate is tested. Let S = sum_v max(a * p(v) - q(v), 0), with the parent's old a, p and q.
+    Then
 
-    * p becomes max(a p - q, 0) / S, and q loses x and is normalised again;
-    * a becomes S / (S + 1 - a), and the next candidate is tested with these.
+    * p becomes max(a * p - q, 0) / S, and q loses x and is normalised again;
+    * a becomes S / (S + 1 - a).
 
-    A node passes with probability a once its candidates have failed, or if it has none. The last
+    Once its candidates have failed, or if it has none, a node passes with probability `a`. The last
     token is a sample of the p of the node that passed. On a chain this is block verification.
 
     The rule is exact if the candidates of every node are drawn anew, from the q of its depth, in
@@ -74,8 +75,8 @@ def verify_traversal(
         window: a window with candidates for each parent (`traversal_window`).
         p: the model's distributions [R, V].
         room: how many drafts come before the image's end, at most H (0-dim).
-        accept: the numbers of the tests; row d - 1 has those of the nodes at depth d [H + 1, nodes
-            of the last level].
+        accept: the numbers of the tests [H + 1, nodes of the last level]; row d - 1 has those of
+            the nodes at depth d. The root, at depth 0, passes whatever its number is.
         u_end: the number that samples the last token, for each position [H + 1].
     """
     climb = climb_on(window.layout, p.device)
@@ -128,13 +129,15 @@ def node_tests(
 class Rejections(NamedTuple):
     """The nodes of a level and their candidates, after all candidates failed one after another.
 
+    `verify_traversal` defines a, p and q of a node, which change after each failed candidate.
+
     Attributes:
         exists: whether each candidate exists: it has q > 0 and the image a position for it [n, K].
-        p: p(x) of each candidate x when its turn comes, times the node's a [n, K].
-        q: q(x) of each candidate when its turn comes [n, K].
-        a: the a with which each candidate begins [n, K].
-        parent: a of each node in the end [n].
-        left: p of each node in the end [n, V].
+        p: a * p(x) of each candidate x when its turn comes, with its node's a and p [n, K].
+        q: q(x) of each candidate x when its turn comes [n, K].
+        a: the number a_x with which each candidate x begins [n, K].
+        parent: the number a of each node after its last candidate [n].
+        left: p of each node after its last candidate [n, V].
     """
 
     exists: Tensor
@@ -148,7 +151,7 @@ class Rejections(NamedTuple):
 def reject_all(
     a: Tensor, p: Tensor, candidates: Tensor, candidate_q: Tensor, there: Tensor
 ) -> Rejections:
-    """Return the a and p of n nodes after all their candidates [n, K] failed, one after another.
+    """Return the Rejections of n nodes whose candidates [n, K] all fail, one after another.
 
     The nodes begin with `a` [n] and `p` [n, V]. A candidate that does not exist has a = 0 and
     changes nothing. `candidate_q` [n, K, V] has the q that each candidate was drawn from. `there`

@@ -112,14 +112,15 @@ class Climb(NamedTuple):
     """The tables with which traversal verification walks a tree; a node is a row of the window.
 
     Attributes:
-        levels: the nodes at each depth down to the last level with several candidates [K^depth];
-            the children of node j are nodes K j .. K j + K - 1 of the next depth.
+        levels: the nodes at each depth d, down to the last level with several candidates [K^d]. The
+            children of levels[d][j] are levels[d + 1][K j : K j + K].
         upward: all nodes in the order of their tests [rows]. A node comes after all nodes below it,
             and after its parent's earlier candidates.
         depth: depth of each node [rows].
         number: index of each node among the nodes of its depth [rows].
-        paths: for each node, a node at every depth 0 .. H [rows, H + 1]: the path from the root to
-            the node, then first children. Below a leaf come the spine's nodes of those depths.
+        paths: for each node, a path with a node at every depth 0 .. H [rows, H + 1]. It runs from
+            the root to the node and on through first children. Where there is no child, nodes of
+            the spine fill up the path.
     """
 
     levels: tuple[Tensor, ...]

@@ -89,10 +89,10 @@ class Pass(_Part):
 
 
 class Way(_Part):
-    """The ways in which a decoder draws a sequence and commits one token of it with `status`.
+    """All ways to a counterexample's `sequence` on which its `token` is committed with `status`.
 
-    A way is a series of passes. `chance` is the total probability of these ways, and `passes` are
-    the passes of the likeliest way.
+    A way is a series of passes. `chance` is the total probability of all these ways. `passes` are
+    the passes of the likeliest one.
     """
 
     status: str
@@ -172,16 +172,20 @@ class SampledModel(_Part):
 class Samples(_Part):
     """The pictures sampled from models that are too large to enumerate.
 
-    Each of `models` is one test with several statistics. Each statistic counts how many tokens have
-    their rank in each eighth of (0, 1); `tools.judge.sampling` says what a rank is.
+    Each of `models` is one test with several statistics. A statistic looks at certain tokens of all
+    pictures, such as the tokens at one position. It counts how many of them have their rank in each
+    eighth of (0, 1); `tools.judge.sampling` says what a rank is.
+
+    `statistics`, `deviation` and `pooled` describe the test of the first model with the default
+    settings. They are 0 if that test ended early.
 
     Attributes:
         log10_e: decimal logarithm of e: the largest e-value of a test, divided by the number of
             tests planned. For vanilla AR's own pictures an e this large has at most the probability
             1 / e (Ville's inequality).
-        statistics: number of statistics of the first model with the default settings.
-        deviation: how far an eighth's probability must be above 1 / 8 to be detected with
-            probability 0.99 by the statistic of a single token; 0 if the sampling ended early.
+        statistics: number of statistics of the test.
+        deviation: how far above 1 / 8 an eighth's probability must be for the statistic of a single
+            token to detect this with probability 0.99.
         pooled: as `deviation`, for the statistic of all tokens together.
     """
 
@@ -232,11 +236,12 @@ class Verdict(_Part):
         claim: the badge that the decoder's author gave it.
         cases: the joint distributions that were enumerated.
         runs: how many times the enumerations ran a pass's verification.
-        difference: largest difference between a sequence's probabilities under the decoder and
-            under vanilla AR.
-        left_out: the cases that took too long to enumerate, in words.
-        tokens_a_pass: by decoder, the expected number of tokens a pass, all on one small model.
-        unseen: why not every outcome could be enumerated, in words.
+        difference: largest difference between any picture's probabilities under the decoder and
+            under vanilla AR, in all cases.
+        left_out: the cases whose enumeration took too long, in words.
+        tokens_a_pass: expected tokens a pass of this decoder and of some known ones, by title; all
+            on one small model.
+        unseen: reasons other than time for which something could not be enumerated, in words.
         stopped: whether somebody ended the judgement early.
     """
 

@@ -1,9 +1,9 @@
 """The window loop, once for every decoder: propose drafts, one forward pass, verify, commit.
 
-The window is [root, d_1 .. d_{R-1}]; the root is the last committed token. Output row i is the
-model's distribution p at position n + i, where n is the frontier. Row i verifies the draft at that
-position; the last row's position has no draft yet. Drafts are counted from 0 with their positions:
-`drafts[i]` and `q[i]` belong to position n + i.
+The window is [root, d_1 .. d_{R-1}]; the root is the last committed token. Draft d_{i+1} is for
+position n + i, where n is the frontier; in the code it is `drafts[i]`, drawn from `q[i]`. Row i of
+the pass reads the root (i = 0) or d_i. It gives the model's distribution p at position n + i, and
+so verifies d_{i+1}. The last row's position has no draft yet.
 
 Shapes: R rows, V codes.
 """

@@ -169,9 +169,10 @@ class ImageModel(ABC):
 
     @abstractmethod
     def pixels(self, tokens: np.ndarray) -> np.ndarray:
-        """Return pictures uint8 [8h, 8w, 3] of codes int [h, w], or a batch of both.
+        """Return the picture uint8 [f h, f w, 3] of codes int [h, w].
 
-        The factor is 8 or 16, depending on the model.
+        A code stands for f x f pixels, where f is 8 or 16, depending on the model. A batch of codes
+        [B, h, w] gives a batch of pictures [B, f h, f w, 3].
         """
 
 

@@ -70,7 +70,10 @@ class BodyModel(ImageModel):
 
     @abstractmethod
     def embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
-        """Return the embeddings [L, D] of tokens [L]; `positions` [L] are the tokens' slots."""
+        """Return the embeddings [L, D] of tokens [L].
+
+        `positions` [L] has each token's slot, its number in the model's own order (`Plan`).
+        """
 
     @abstractmethod
     def head(self, hidden: Tensor) -> Tensor:
@@ -105,7 +108,10 @@ class BodyModel(ImageModel):
         return self.embed(tokens, slots)
 
     def embed_known(self, tokens: Tensor, slots: Tensor) -> Tensor:
-        """Return the inputs [`inputs` * K, D] of known tokens [K] at slots [K]."""
+        """Return the body's inputs for known tokens [K] at slots [K].
+
+        Each token has `self.inputs` inputs, so the result is [`self.inputs` * K, D].
+        """
         return self.embed(tokens, slots)
 
     def position_ids(self, places: Tensor, start: Tensor) -> Tensor:

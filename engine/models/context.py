@@ -211,9 +211,9 @@ class AheadContext(BodyContext):
 class FrontsContext(BodyContext):
     """The context of a plan that draws several rows of the grid at once (`Plan.fronts`).
 
-    A row sees the committed tokens in earlier slots. It sees a draft in an earlier slot only if it
-    follows that draft. `cached` has the places of all inputs in the cache: the text's, the known
-    tokens', and those kept from windows. `window` has the places of the last window's inputs.
+    In earlier slots a row sees the committed tokens, and those drafts that are the row's ancestors
+    by the window's `parents`. `cached` has the places of all inputs in the cache: the text's, the
+    known tokens', and those kept from windows. `window` has the places of the last window's inputs.
     """
 
     def __init__(self, *args: Any) -> None:

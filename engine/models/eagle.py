@@ -32,8 +32,9 @@ class EagleDrafter(Drafter):
     logits of the next token. When the drafter drafts ahead, its predictions replace the target's
     hidden states.
 
-    Between steps, the drafter's cache keeps only the rows of committed tokens, after the prompt's
-    rows if a subclass reads the prompt. The next step overwrites the rows of drafts.
+    The drafter's cache begins with the prompt's rows, if a subclass reads the prompt. The rows of
+    committed tokens follow, and then the rows of the drafts. In the next step `extend` discards the
+    drafts' rows.
     """
 
     def __init__(

@@ -151,12 +151,12 @@ def likeliest(p: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 
 def ranks_around(p: Tensor, tokens: Tensor, below: int, above: int) -> Tensor:
-    """Return the rank keys around one token of each distribution [H, below + above].
+    """Return the rank keys around one token of each of H distributions.
 
-    p [H, V] has H distributions, and `tokens` [H] has a token of each. Rank keys order all tokens
-    from the least to the most probable (`rank_keys`). A row of the result has the `below` keys
-    before the token's own key, that key, and the `above` - 1 keys after it, in ascending order.
-    Where there are too few tokens, the missing keys are -NO_RANK before and NO_RANK after.
+    p [H, V] has the distributions, and `tokens` [H] the tokens. Rank keys order all tokens from the
+    least to the most probable (`rank_keys`). The result is [H, below + above], and each row is in
+    ascending order: first the `below` keys just under the token's own key, then `above` keys from
+    the own key on. Where there are too few tokens, a row begins with -NO_RANK or ends with NO_RANK.
     """
     if kernels := _kernels(p):
         return kernels.ranks_around(p, tokens, below, above)

@@ -60,10 +60,11 @@ class Noise:
         self._seed, self._branches = seed, dict[int, Noise]()
 
     def branch(self, number: int) -> Noise:
-        """Return a further Noise with the same random numbers; one is kept for each `number`.
+        """Return the branch `number`, another Noise with the same random numbers.
 
-        A Noise computes numbers ahead, which saves time only if it is read position by position. So
-        rows of the grid that advance separately use different branches.
+        The branch is kept, and returned again for the same `number`. Branches only save time: a
+        Noise computes numbers ahead, and drops them when it is read elsewhere. Rows of the grid
+        that advance in turns would drop each other's numbers, so each reads its own branch.
         """
         if number not in self._branches:
             self._branches[number] = Noise(self._seed, self.device, self._stride)
@@ -113,12 +114,13 @@ class Noise:
     def gumbel(self, start: int, count: int, codes: int) -> Tensor:
         """Return standard Gumbel noise for `count` positions from `start` on.
 
-        The result is float32 [count, codes]. The noise is the same at every call. It is computed in
-        blocks of positions, because one position costs as much as a block. Blocks before `start`
-        are dropped.
+        The result is float32 [count, codes]. A position has the same noise in every call. Noise is
+        computed in blocks of positions, because one position costs as much as a block. Blocks
+        before `start` are dropped, and computed again if they are read again.
 
-        G = -log(-log(1 - v)) is large where v is small, and there its steps are finest. So a token
-        of probability 1e-9 wins as often as it should.
+        Each number is G = -log(-log(1 - v)), where v is a uniform number in steps of 2^-32. A rare
+        token wins by a large G, and so by a small v. The steps are fine enough for a token of
+        probability 1e-9 to win as often as it should.
         """
         size = self._block
         first, last = start // size, (start + count - 1) // size

@@ -33,7 +33,8 @@ def try_captures(model: ImageModel) -> None:
     A decoder runs without graphs if its steps raise an error with graphs, if they record something
     else with graphs than without, or if their memory grows from race to race. Each decoder runs
     with its default settings, on the calling thread, which must be the one that will race. A
-    decoder that fills in is tried only if the model can fill in any cell.
+    decoder that draws no whole pictures (`infills`) fills in the lower half of one. It is skipped
+    unless the model's `fills_in` is `Fills.ANY`.
     """
     if model.captures is None:
         return

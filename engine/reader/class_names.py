@@ -28,9 +28,10 @@ class Wider:
     Attributes:
         drawn: the number of the class that is drawn if the prompt names none of `kinds`.
         kinds: the numbers of the classes that the word includes.
-        also: other names for the same thing, between commas; after a semicolon those that are not
-            English.
-        young: names for the young of that animal, written like `also`.
+        also: synonyms of the word, separated by commas: first the English ones, then, after a
+            semicolon, those of other languages; "" if there are none.
+        young: words for the young of the animal that the word names, such as "puppy", written like
+            `also`.
     """
 
     drawn: int
@@ -97,9 +98,11 @@ class ClassNames(Names):
         self._index(near)
 
     def _add_others(self, drawn: Mapping[str, Meaning]) -> None:
-        """Add words of other languages that name no class, though a part of the word may name one.
+        """Add words of other languages for things that are no class, as unknown words.
 
-        "章鱼" is an octopus, not a fish, though it contains the word for fish.
+        A part of such a word may name a class: "章鱼" is an octopus, but contains the word for
+        fish. Of names that overlap the longest is read, so the fish is not. `drawn` has the English
+        names of the emoji that mean a class or a wider word.
         """
         for name, words in lists.THINGS.items():
             if name not in drawn:

@@ -87,8 +87,9 @@ def back(words: list[Word], at: int) -> int:
 def find_colours(names: Names, words: list[Word]) -> None:
     """Mark the colour words that stand for a ground or a thing.
 
-    A colour stands for a ground beside "background". After "on" it does too, unless it could
-    describe a word that follows. "orange" stands for a thing if it describes nothing.
+    A colour before "background" stands for a ground, and so does a COLOUR_BEHIND after it ("fondo
+    rojo"). A colour after "on" stands for a ground ("on green"), unless a word follows that the
+    colour could describe ("on a green bed"). "orange" stands for a thing if it describes nothing.
     """
     elsewhere = is_elsewhere(word.text for word in words)
     for i, word in enumerate(words):
@@ -210,8 +211,9 @@ def _joins(words: list[Word], at: int) -> bool:
 def _before(words: list[Word], at: int) -> int:
     """Return the index of the noun before `at` that the word at `at` describes, or -1.
 
-    Adjectives and words without meaning may stand between the noun and `at`. If the word at `at` is
-    a COLOUR_BEHIND, one unknown word may stand there too, with only adjectives between it and `at`.
+    Adjectives and words without meaning may stand between the noun and `at`. An unknown word may
+    stand there only if the word at `at` is a COLOUR_BEHIND, such as "negro" in "gato peludo negro".
+    Then there may be one unknown word, with only adjectives between that word and `at`.
     """
     ends = words[at].kind is not Kind.COLOUR_BEHIND
     for i in range(at - 1, max(-1, at - REACH), -1):

@@ -142,8 +142,9 @@ class Names:
     def _add_languages(self, meanings: Mapping[str, Meaning]) -> None:
         """Add the names that the `emoji` package has for the emoji in `meanings`, in all LANGUAGES.
 
-        `meanings` maps the English name of an emoji to its meaning. The nouns within the added
-        names are added last.
+        `meanings` maps the English name of an emoji to its meaning. The noun in a name (the first
+        or last word, depending on the language) gets the name's meaning too if it is long enough.
+        Nouns are added after all names: a phrase keeps its first meaning, so names take precedence.
         """
         emoji.config.load_language(LANGUAGES)
         nouns: dict[str, Meaning] = {}

@@ -53,14 +53,20 @@ def read_words(names: Names, prompt: str) -> list[Word]:
 
 
 def is_elsewhere(texts: Iterable[str]) -> bool:
-    """Return whether one of the texts has a word that no English prompt has."""
+    """Return whether a prompt is not English. `texts` are the whole prompt or its words.
+
+    A prompt counts as not English if it has one of ELSEWHERE: words such as "auf" and "avec", which
+    no English prompt has.
+    """
     return any(not ELSEWHERE.isdisjoint(fold(text).split()) for text in texts)
 
 
 def _read_emoji(names: Names, text: str) -> Word:
     """Return the word that an emoji stands for.
 
-    It means one of the model's things, or else the last thing in the emoji's English name.
+    If `names` has a meaning for the emoji, the word has that meaning. Otherwise it means the last
+    thing in the emoji's English name, of which only the part before "with" is read. If there is no
+    thing, the word is unknown.
     """
     if meaning := names.emoji.get(text):
         return Word(text, *meaning, gap=True)
@@ -133,9 +139,10 @@ def _longest(names: Names, words: list[str], elsewhere: bool) -> tuple[Kind, str
 
 
 def _read_cjk(names: Names, text: str, counted: bool) -> Iterator[Word]:
-    """Yield the names in a text without spaces; the text between two names is one word.
+    """Yield the words of a text without spaces: the names in it, and unknown words.
 
-    `counted` is true if a number in digits comes before the text.
+    Each stretch of text outside names is one unknown word. `counted` is true if a number in digits
+    comes before the text. Then a counter at the text's beginning is skipped ("只" in "3只猫").
     """
     folded = fold(text)
     if len(folded) != len(text):  # compatibility characters

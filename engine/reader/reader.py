@@ -94,8 +94,8 @@ class SceneReader:
 
     `world` is the content of world.json. Its lists "glyphs", "grounds" and "places" have the names
     of things, grounds and places. "colours" has the mean colour of each thing and ground.
-    "coloured" lists the things that take a colour, "sizes" the sizes; if either list is missing, no
-    thing takes a colour or a size.
+    "coloured" lists the things that take a colour, and "sizes" lists the sizes. If one of these two
+    lists is missing, that list counts as empty.
     """
 
     def __init__(self, world: Mapping[str, Any]) -> None:
@@ -112,9 +112,9 @@ class SceneReader:
     def read(self, prompt: str) -> Reading:
         """Read the first things of a prompt, at most MOST, and its first ground.
 
-        If the prompt names no thing, SCENERY gives the thing that goes with the ground; otherwise
-        the prompt's checksum chooses a thing. If the prompt names no ground, the checksum chooses a
-        ground from which the things stand out.
+        If the prompt names no thing, the scene has the thing that SCENERY gives for the ground. If
+        there is no such thing, or the prompt denies it, the prompt's checksum chooses a thing. If
+        the prompt names no ground, the checksum chooses a ground from which the things stand out.
         """
         words = read_words(self.names, prompt)
         find_colours(self.names, words)
@@ -256,9 +256,12 @@ def _find_kinds(words: list[Word]) -> None:
 
 
 def _count(words: list[Word]) -> list[Group]:
-    """Return the things with their counts; a count that belongs to no thing is left out.
+    """Return the things with their counts, and change the count words in `words`.
 
-    Counts come before things or, in digits and in Japanese, after them.
+    A count belongs to the thing after it ("two cats"). If no thing follows, a count in digits
+    ("cat 3"), or in letters that are not ASCII, belongs to the thing before it. A count that
+    belongs to a thing becomes a word without meaning, as does any count of 1. Every other count
+    becomes an unknown word, and so is left out.
     """
     groups = {i: Group(i, word.name) for i, word in enumerate(words) if word.kind is Kind.THING}
     for i, word in enumerate(words):
@@ -301,8 +304,9 @@ def _relation(words: list[Word], groups: list[Group]) -> tuple[Kind, int]:
 def _reaches(words: list[Word], at: int, thing: int) -> bool:
     """Return whether the thing at index `thing` is the object of the relation at index `at`.
 
-    It is not if the relation has another object between the two. Such an object is a ground, for
-    example, or an unknown word with a word without meaning after it.
+    Between the relation and the thing there may only be counts, colours, sizes, unknown words and
+    words without meaning. An unknown word with a word without meaning after it is itself the
+    object, and the thing is not: "roof" in "a cat on the roof of a house".
     """
     unknown = False
     for word in words[at + 1 : thing]:

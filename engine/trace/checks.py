@@ -19,9 +19,10 @@ _FLOATS = {"groups": ("p", "q"), "rejections": ("uniform", "p", "q")}
 
 
 def check_step_rows(table: StepTable, length: int, rejections: int) -> None:
-    """Check that the steps fit `length` positions and the row counts of the other tables.
+    """Check that `steps` agrees with the sequence's `length` and with the sizes of other tables.
 
-    `rejections` is the number of rejections that the file holds.
+    The other tables are `positions`, `places`, `prices` and the rejections. The file holds
+    `rejections` rejections, which `table` need not contain yet.
     """
     steps = table.steps
     if (steps["positions"] < 1).any() or table.first[-1] != len(table.positions):

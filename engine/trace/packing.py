@@ -25,7 +25,11 @@ _TOGETHER = "top"  # a field stored row by row, because it often repeats the row
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """The most that several lanes may hold together; `bytes` counts rows in memory."""
+    """How much the lanes of a file that are still to be read may hold together.
+
+    `steps` and `positions` are numbers of rows of these two tables. `bytes` is the memory that the
+    rows of all tables take once they are unpacked.
+    """
 
     steps: int
     positions: int
@@ -122,10 +126,11 @@ def _check_size(rows: dict[str, np.ndarray], room: Room) -> None:
 
 
 def _check_heads(stored: Rounded, room: int) -> None:
-    """Check the stored rejections, so that rows can be made from them.
+    """Check what `rejections.restored` requires of stored rejections.
 
-    Raises PackingError if the rows would take more than `room` bytes, if the numbers of listed
-    tokens do not add up, or if p(x) or q(x) of a rejected draft x lies outside 0 to 1.
+    Raises PackingError if the restored rows would take more than `room` bytes, or if p(x) or q(x)
+    of a rejected draft x lies outside 0 to 1. Also raises PackingError if a head counts more than
+    SUPPORT tokens, or if the counts of all heads do not add up to the rows of `listed`.
     """
     counts = stored.heads["count"]
     if len(counts) * DTYPES["rejections"].itemsize > room:

@@ -112,9 +112,11 @@ def _drafts(table: StepTable) -> np.ndarray:
 
 
 def _scales(heads: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the scales of p and of q of each rejection [N].
+    """Return the scales with which p and q of each rejection are rounded, each [N].
 
-    If p(x) = 0, the draft has no rank by p, so p is rounded as coarsely as q.
+    A smaller scale means finer steps. Each scale is a power of 2 times P_SCALE or Q_SCALE. The
+    power is the largest that is not above q(x), or LEAST for a smaller q(x). If p(x) = 0, GSD does
+    not rank tokens around x. Then p needs no finer steps than q, and has q's scale.
     """
     power = (np.maximum(heads["q"], LEAST).view("<u4") & _EXPONENT).view("<f4")
     q_scale = power * Q_SCALE
@@ -122,7 +124,10 @@ def _scales(heads: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _codes(values: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """Return the codes (u2) that come nearest to the probabilities `values`, at scales `scale`."""
+    """Return the codes (u2) that store the probabilities `values`, rounded at scales `scale`.
+
+    These codes are not tokens: each stands for a rounded probability.
+    """
     bits = (values.clip(0) + scale).view("<u4") - scale.view("<u4")
     codes: np.ndarray = (bits + (1 << _DROPPED - 1) >> _DROPPED).astype("<u2")
     return codes

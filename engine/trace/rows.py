@@ -158,10 +158,11 @@ class Dtype:
 
 @dataclass(frozen=True, slots=True)
 class Dtypes:
-    """Sizes and offsets of the rows that are sent, for JavaScript.
+    """The numbers and layouts with which JavaScript reads the tables of SENT.
 
-    `none` is the number that stands for a missing token or share; `one` is the share of 1. `shares`
-    are the fields that hold a share.
+    A share is a u16 that stands for a number from 0 to 1. `one` is the u16 for 1, and `none` the
+    u16 for a missing share or token. `shares` are the fields of `positions` that hold a share.
+    `tables` has the layout of each table's rows.
     """
 
     none: int

@@ -57,11 +57,12 @@ class LaneStats:
     def mean_shift(self) -> float | None:
         """Return the lane's mean shift so far, or None if it is unknown.
 
-        It is the mean over the tests that decided a committed token. Some lanes' last step has
-        `prices` (`engine.trace.rows`); from that step on it is the mean price of all tokens
-        instead. A lane that draws several rows of the picture at once has no mean shift before its
-        prices, because its tests measure only part of the shift. The call reads the rows of all
-        steps since the last call, and builds them if necessary.
+        It is the mean of the shifts of all tests that decided a committed token. In some lanes the
+        last step has `prices`: a shift for each token of the picture (`engine.trace.rows`). Once
+        this step is added, the mean shift is the mean of the prices instead. A lane that draws
+        several rows of the picture at once has no mean shift before its prices, because its tests
+        measure only part of the shift. The call reads the rows of all steps since the last call,
+        and builds them if necessary.
         """
         if self._unread:
             table = StepTable.join([step.rows for step in self._unread])

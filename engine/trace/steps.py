@@ -61,7 +61,10 @@ class StepTable:
 
     @cached_property
     def first(self) -> np.ndarray:
-        """The index in `positions` of each step's first row; last, the number of rows [S + 1]."""
+        """The index in `positions` at which each step's rows begin [S + 1].
+
+        The final entry is the number of rows of `positions`.
+        """
         return _ends(self.steps["positions"])
 
     @cached_property
@@ -125,8 +128,9 @@ class StepTable:
     def shift(self) -> np.ndarray:
         """The shift of each row of `positions`, as a share (u16).
 
-        If the table has `prices`, a committed row has its price instead. If the table has `places`,
-        each row without a price has NONE, since it sees only part of the prefix.
+        If the table has `prices`, a committed row has the price of its position instead. If the
+        table has `places`, its lane draws several rows of the picture at once, and a test measures
+        only part of the shift. Then each row of `positions` without a price has NONE.
         """
         shift: np.ndarray = self.positions["shift"].copy()
         if len(self.places):
@@ -313,10 +317,11 @@ def step_row(
 
 
 def refs(source: np.ndarray, group: np.ndarray, candidates: np.ndarray) -> np.ndarray:
-    """Return the field `refs` of rows of `positions`.
+    """Pack what rows of `positions` refer to into one u1 each, their field `refs`.
 
-    `source` has each row's Source, `group` whether the row has a group, and `candidates` its number
-    of candidates.
+    `source` has each row's Source, `group` whether the row has a row in `groups`, and `candidates`
+    its number of rows in `candidates`. `StepTable.source`, `has_group` and `candidate_counts`
+    unpack the field.
     """
     return np.asarray(source | _HAS_GROUP * group | candidates << _CANDIDATES_SHIFT, "u1")
 

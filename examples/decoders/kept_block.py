@@ -3,9 +3,10 @@ lossless together.
 
 Block verification (Sun et al., ICLR 2025, arXiv 2403.10444, Alg. 2) requires a pass's drafts to be
 independent of one another given their q. SCD's maximal coupling (arXiv 2510.24211) keeps a draft
-with probability min(1, p / q). So which drafts it kept depends on the tokens that stood before
-them. The test of a later draft can save an earlier one, and here it depends on that one. Tested one
-by one, such drafts are fine: each test then decides about its own draft alone."""
+with probability min(1, p / q), where p depends on the drafts before that one. So which later drafts
+are kept depends on the earlier ones. In block verification an earlier draft is accepted if a later
+one passes its test. Here the later draft depends on the earlier draft about which its test decides.
+Tested one by one, kept drafts are fine: each test then decides about its own draft alone."""
 
 from __future__ import annotations
 

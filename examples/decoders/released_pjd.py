@@ -1,11 +1,12 @@
 """PJD's rule within one row as its authors released it: boyaliao/PJD, `SpeculativeSampler.__call__`
 in `scheduler/jacobi_iteration_lumina_mgpt.py`.
 
-Up to the first rejection it is SJD. A later draft x stays where p(x) / q(x) > 0.5, with its old q;
-the others are redrawn from p, which becomes their q. A draft stays because of its value, so it is a
-sample of neither q nor p. Its own test takes it for a sample of q. PJD gives each row of the
-picture such a window. Here there is one, verified as PJD's topmost row is; all else is SJD. PJD
-promises good pictures, not the same distribution."""
+Up to the first rejection it is SJD. A later draft x stays where p(x) / q(x) > 0.5, with its old q.
+All other later drafts are redrawn from p, which becomes their q. A draft stays because of its
+value, so it is a sample of neither q nor p. Its own test takes it for a sample of q. PJD gives each
+row of the picture a window. Here one window goes through the picture in raster order, and is
+verified as PJD verifies its topmost row. The window's new drafts are SJD's. PJD promises good
+pictures, not the same distribution."""
 
 from __future__ import annotations
 

@@ -4,8 +4,10 @@
 Every candidate is tested as if all before it had been rejected, and the longest accepted path wins.
 In SJD-PAC's proof (App. A.3) the first accepted candidate wins; here later tokens decide about it,
 too. And candidates 2 to K are drawn from the residual R(p, q), as rejected drafts are, but tested
-as draws from p. The release's other departures are not here. A node's random number is its row's,
-so windows that keep their width draw another picture."""
+as draws from p. The release departs from the paper in other points, too, which are not copied here.
+A node is tested with the random number of its row in the pass. Near the image's end a node's row
+depends on the window's width. So with static shapes, where windows keep their width, a seed can
+draw another picture than without."""
 
 from __future__ import annotations
 

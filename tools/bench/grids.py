@@ -96,7 +96,8 @@ def random_model(
 def run_lane(model: ImageModel, name: str, seed: int) -> GridRun:
     """Draw one picture and return its figures.
 
-    Vanilla AR draws only the first FEW tokens, since it makes one pass per token.
+    Vanilla AR stops after FEW passes, since all its passes take about the same time. Its means are
+    those of these passes. Its number of passes is still that of a whole picture, one per token.
     """
     lane, stats, rows = parse_lane(name), LaneStats(), 0
     decoder = DECODERS[lane.decoder](model, lane.settings, model.sampling)

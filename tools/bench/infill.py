@@ -124,7 +124,9 @@ def run(
 ) -> Runs:
     """Fill in pictures with all lanes, and return each lane's figures of every race.
 
-    Both orders fill in the same pictures and masks, with the same noise seeds.
+    Vanilla AR draws a picture for each prompt and seed. All lanes fill in each mask of the picture
+    twice: once in raster order and once in spread order, with the same noise seed. `names` has a
+    name for each lane, under which its figures are kept.
     """
     runs: Runs = {}
     for number, prompt in enumerate(prompts):

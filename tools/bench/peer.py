@@ -1,10 +1,10 @@
 """The bench of a peer, `photo-finish bench --peer generate`.
 
 Vanilla AR and transformers' own `generate` take turns in one process, with the same weights,
-prompts and sampling. `generate` has the weights in the layout in which transformers loads them. On
-a processor, the fused weights of a LeanBody would make `generate` a tenth faster. `generate` draws
-its tokens by torch.multinomial, so its pictures differ from vanilla AR's, but have the same
-distribution and as many tokens.
+prompts and sampling. `generate` has the weights in the memory layout in which transformers loads
+them, which is how people run it. On a processor a LeanBody uses another layout, in which `generate`
+would be a tenth faster. `generate` draws its tokens by torch.multinomial, so its pictures differ
+from vanilla AR's, but have the same distribution and as many tokens.
 
 Vanilla AR's seconds are counted in two ways. The seconds *charged* are those of its clock. The
 seconds *waited* are all the time from the prompt to the last token, including the time to record

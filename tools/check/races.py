@@ -32,7 +32,8 @@ _MARGIN = 2**28  # bytes above the check of memory's prediction, for the kernels
 def check_races(subject: Subject) -> Iterator[Finding]:
     """Run two races of the same lanes, and compare the memory that they take with the prediction.
 
-    This check must come first, since its first race captures graphs and its second does not.
+    This check must come first, because an earlier check leaves captured graphs and caches on the
+    model. The first race would then capture less, and take less memory, than on a new model.
     """
     model, device = subject.model, subject.model.device
     held = 0

@@ -30,8 +30,9 @@ LAUNCHES = {
 def check_steps(subject: Subject) -> Iterator[Finding]:
     """Count launches and waits for the GPU in a step of each lane.
 
-    If steps are captured, vanilla AR has a second such step, launched kernel by kernel. A wait
-    before a step's end is a fault for the lanes that can be captured.
+    If the model captures steps, two steps of vanilla AR are counted: one captured, and one launched
+    kernel by kernel. Each step waits once, at its end. Any other wait is a fault if the lane can be
+    captured on this model.
     """
     if not subject.on_gpu:
         yield left_out("launches of a step", "They are counted only on a GPU.")

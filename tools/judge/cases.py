@@ -144,9 +144,10 @@ class Cases:
         return any(case.differs for case in self.done)
 
     def uncovered(self, every: Sequence[Settings]) -> list[Settings]:
-        """Choose few settings of `every` that together have all knob values without a case so far.
+        """Choose a few settings with the knob values that no enumerated case has.
 
-        The choice is greedy: the next settings are those with the most values still missing.
+        Each such value that occurs in `every` occurs in at least one of the chosen settings. The
+        choice is greedy: the next settings are those with the most values still missing.
         """
         remaining_values = {held for settings in every for held in _values(settings)}
         remaining_values -= {held for case in self.done for held in _values(case.settings)}

@@ -2,10 +2,10 @@
 
 A decoder compares a uniform number with a threshold, or inverts a cumulative sum at that number. So
 what the decoder does is a piecewise constant function of its random numbers. Here a number has no
-value, only an interval that it lies in, at first (0, 1). A choice narrows the interval. A later
-choice by the same number is made within the narrowed interval, even if the decoder kept the number
-or read it again. A run, with its `Choices`, follows one piece of the function. `outcomes` yields
-every piece.
+value, only an interval that it lies in, at first (0, 1). A choice narrows the interval. The same
+number can decide again later: the decoder may have kept it, or may ask the noise for it again. The
+later choice is made within the narrowed interval. A run, with its `Choices`, follows one piece of
+the function. `outcomes` yields every piece.
 """
 
 from __future__ import annotations
@@ -64,9 +64,11 @@ class Choices:
     def restore(
         self, state: _Made, later: list[Callable[[], int] | int], script: list[int]
     ) -> None:
-        """Go back to the choices of an earlier `state`, and follow `script` from there.
+        """Go back to an earlier `state`; the choices from there on follow `script`.
 
-        `later` has the postponed outcomes of that time: those that were open are open again.
+        `later` is a copy of this object's list `later` from the same moment. So postponed choices
+        that were made since then are open again. Afterwards `picks` lists only the choices made
+        from this state on.
         """
         self.script, self.picks, self.later = list(script), [], list(later)
         self.intervals, self.narrowed = dict(state.intervals), set(state.narrowed)
@@ -110,9 +112,10 @@ def outcomes(
 ) -> Iterator[tuple[Choices, Any]]:
     """Yield the choices and the value of every outcome of a computation.
 
-    A choice that the computation postponed is made when `read` reads it, or when the caller reads
-    it before asking for the next outcome. A choice that nobody reads has no outcomes of its own.
-    For the other outcomes of such a reading the computation does not run again.
+    For each further option of a choice that `run` makes, `run` runs again. But `run` may postpone a
+    choice. A postponed choice is made when `read` reads its outcome, or when the caller does so
+    before asking for the next outcome. For each further option of such a choice, only `read` runs
+    again, on the same result of `run`. A postponed choice that nobody reads is never made.
 
     Args:
         run: the computation.

@@ -67,9 +67,12 @@ def _rows(
     values: dict[str, list[Any]],
     combinations: dict[Some, None],
 ) -> Iterator[dict[str, Any]]:
-    """Yield rows that contain the values `some`; a row has a value for every knob.
+    """Yield rows with the values `some`, best first, for the caller to take the first valid one.
 
-    Not every row makes valid settings.
+    A row has a value for every knob. Besides `some`, each row has the values that knobs of `some`
+    need to have an effect. If these values contradict each other, there is no row. In the first
+    row the other knobs complete many of the remaining `combinations` (`_filled`). In the second
+    they have their defaults. In each later row one of them has another value.
     """
     defaults = {name: default for name, (_, default) in specs.items()}
     needed = dict(some)

@@ -146,7 +146,11 @@ class Walk:
         self.noise, self.paths = SymbolicNoise(), Paths()
 
     def begin(self) -> Node:
-        """Return the node before the first pass; called again if the enumeration starts over."""
+        """Return the node before the first pass, and forget everything found so far.
+
+        `walked` starts over, and calls this method again, if a later step turns out to read a
+        number whose interval was dropped.
+        """
         self.enumeration, self.paths = Enumeration(), Paths()
         state = self.decoder.begin("", 0)
         state.noise = self.noise
@@ -283,9 +287,12 @@ def _verified(
 def _committed(
     decoder: WindowDecoder, window: Window, turn: tuple[DecodeState, Verification, Tensor]
 ) -> tuple[DecodeState, Verification]:
-    """Return the state after a turn, and the turn's verification.
+    """Commit a turn's tokens; return the state after that, and the turn's verification.
 
-    What no later step needs is removed from the state.
+    `turn` is what `_verified` returned: the state before the commit, the verification, and the
+    tensor that says which rows are committed (`Turn.outcome`). What no later step needs is removed
+    from the state. Nothing is removed if the verification has `places`, or if code from outside the
+    engine observes or commits steps.
     """
     before, v, outcome = turn
     state, n = _copied(before), before.frontier

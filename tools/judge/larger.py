@@ -27,10 +27,10 @@ MOST_LOG10_E = 999.0  # stands for infinity, the value of an impossible picture
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """Pictures sampled from a larger model with some settings.
+    """Pictures sampled from a larger model with some settings: one test of the decoder.
 
     Attributes:
-        tests: the number of such tests that the judgement has, this one included.
+        tests: the number of tests that the whole judgement plans; each e-value is divided by it.
         lines: the lines of the decoder's file that the first LOOKED_AT pictures run.
     """
 

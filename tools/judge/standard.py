@@ -85,9 +85,10 @@ def certain_first(
 ) -> Toy:
     """Return a model of `length` tokens of two codes; the first token is always 0.
 
-    The second token has the distribution `second`; each later one has `after_zero` or
-    `after_one`, by the token before it. The model is cheap to enumerate, and drafts are kept
-    for several passes before their test.
+    The second token has the distribution `second`; each later one has `after_zero` or `after_one`,
+    by the token before it. Only in a long enough sequence does a decoder keep drafts for several
+    passes before it tests them. With a certain first token and two codes, such a sequence is still
+    cheap to enumerate.
     """
     model = Toy((1, length), 2)
     p = torch.empty(3, 3, 2)

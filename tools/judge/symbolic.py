@@ -48,10 +48,12 @@ class SymbolicNoise(Noise):
         return self._of(keys, (rows, count)).as_subclass(Numbers)
 
     def gumbel(self, start: int, count: int, codes: int) -> Tensor:
-        """Return the Gumbel noise of two codes, as one number u per position.
+        """Return labels [count, 2] for the Gumbel noise G_0, G_1 of two codes at each position.
 
-        An argmax depends only on the difference G_1 - G_0. The distribution function of that
-        difference maps it to u, which is uniform. log p_0 + G_0 is the larger score if u < p_0.
+        Both labels of a position stand for one uniform number u. log p_0 + G_0 is the larger score
+        exactly if u < p_0. Such a number exists, because an argmax depends only on G_1 - G_0: the
+        distribution function of this difference maps it to u. Raises NotEnumerable for another
+        number of codes.
         """
         if codes != 2:
             raise NotEnumerable("the Gumbel noise of more than two codes is not a single number")
@@ -89,14 +91,18 @@ class Symbolic(Tensor):
 
 
 class Numbers(Symbolic):
-    """Uniform numbers as float64: FIRST plus the integer that stands for each number."""
+    """Uniform random numbers as float64 labels, which stand for numbers without values.
+
+    A number's label is FIRST plus its integer in `SymbolicNoise.numbers`. An entry below FIRST is
+    no label but the value of a given number, as in `ChosenTests`.
+    """
 
 
 class Gumbel(Symbolic):
-    """Gumbel noise [.., 2] of two codes.
+    """Gumbel noise [.., 2] of two codes, as labels of the uniform number that chooses between them.
 
-    Both entries hold the number that chooses between the codes; _GUMBEL, which is added, tells them
-    apart.
+    Code 0 has the number's label, code 1 the label plus 0.5 (`_GUMBEL`). So `_plus` can check that
+    each code's score gets the noise of that code.
     """
 
 
@@ -212,7 +218,11 @@ def _whole(*operands: Any) -> bool:
 
 
 def _strictly(operation: Callable[..., int], kind: type[Symbolic]) -> Rule:
-    """Return the rule of an operation on whole numbers; the rule reads all the operands' values."""
+    """Return the rule of an operation on whole numbers whose result always needs all operands.
+
+    While an operand's outcome is open, so is the result's. Reading the result reads all operands. A
+    tensor with open results has the class `kind`: Flags or Codes.
+    """
 
     def rule(*operands: Any) -> Any:
         if not _whole(*operands):
@@ -416,8 +426,8 @@ def _minimum(values: Any, bound: Any) -> Any:
 def _clamp_min(values: Any, bound: Any) -> Any:
     """Return the values themselves, if nothing but rounding could take them below `bound`.
 
-    `engine.numerics.distributions.sample` sets such a bound for its targets in a block. Raises
-    NotEnumerable for other bounds.
+    `engine.numerics.distributions.sample` first finds a block of tokens, then a token in the block.
+    For the second search it sets such a bound: 0. Raises NotEnumerable for other bounds.
     """
     if not isinstance(values, Affine):
         return NotImplemented

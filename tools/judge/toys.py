@@ -174,9 +174,10 @@ class Toy(ImageModel):
 class FrontsContext(ToyContext):
     """Context of a plan that draws several rows of the grid at once (`Plan.fronts`).
 
-    A row of the window sees the permanent tokens, the roots, and the drafts that it follows, but
-    nothing in a slot after its own. The row's distribution depends on the last two tokens that it
-    sees.
+    Each grid row in progress has a front: a root and the window rows that follow it. A window row
+    sees the permanent tokens, the roots of all fronts, and the drafts that it follows. But it sees
+    nothing in a slot after its own. Of the tokens that it sees, the two in the highest slots decide
+    its distribution.
 
     Attributes:
         there: the permanent tokens by their slots.

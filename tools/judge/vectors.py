@@ -1,9 +1,10 @@
 """Test vectors of speculative verification for other engines: docs/vectors.json.
 
 docs/vectors.md describes them. `python -m tools.judge.vectors docs` writes the file and its schema
-into the folder docs. The expected values are those of SJD's verification in float64, and for trees
-of SJD-PAC's; the distributions cover every outcome of its random numbers. Shapes: N drafts, in a
-chain or a tree of depth H, V codes.
+into the folder docs. The expected values of a chain are those of SJD's verification in float64. The
+expected values of a tree are those of SJD-PAC's. The expected distributions are exact: they cover
+every outcome of the random numbers that are not given. Shapes: N drafts, in a chain or a tree of
+depth H; V codes.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ Row = list[float]
 
 
 class Source(BaseModel):
-    """A vector that others published in their own test."""
+    """The published test that a case is taken from."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -309,9 +310,11 @@ class Trees:
         )
 
     def verify(self, drafts: Sequence[int], uniforms: Sequence[float] | None) -> Verification:
-        """Verify the drafts [N], whose tests the `uniforms` [N] decide.
+        """Verify the drafts [N]; `uniforms` [N] are the numbers of the drafts' tests.
 
-        With None these numbers stay symbolic, so that a run covers every outcome.
+        With None the tests' numbers stay symbolic: each call then gives one outcome of the tests,
+        and `outcomes` calls until it has all. The numbers that draw the last token always stay
+        symbolic.
         """
         climb, rows = self.climb, len(self.p)
         numbers = SymbolicNoise().uniform(Purpose.VERIFY, 0, rows, 1, 1 + len(climb.levels[-1]))

@@ -19,13 +19,13 @@ DIGITS = 12  # digits of a number that are kept; the others are rounding
 
 
 class _Path(NamedTuple):
-    """How a node was reached.
+    """The likeliest series of passes to a node of a `_Following`.
 
     Attributes:
-        status: the status with which the token at the position in question was committed; ""
-            before its commit.
-        chance: the chance of the likeliest way.
-        passes: the passes of that way.
+        status: the status with which the token at `_Following.position` was committed; "" before
+            its commit.
+        chance: the probability of the series of passes.
+        passes: the passes.
     """
 
     status: str
@@ -48,10 +48,10 @@ def ways_to(decoder: WindowDecoder, sequence: Sequence[int], position: int) -> t
 
 
 class _Following(Walk):
-    """A walk along the outcomes that lead to a sequence.
+    """A walk over the decodes that draw `sequence`.
 
-    `ways` has, for each status with which the token at `position` was committed, the chance of all
-    outcomes with that status, and the likeliest of them.
+    `ways` groups these decodes by the status with which they commit the token at `position`. For
+    each status it has their total probability, and the likeliest of them as a `_Path`.
     """
 
     def __init__(self, decoder: WindowDecoder, sequence: tuple[int, ...], position: int) -> None:

@@ -103,7 +103,12 @@ def _samples(samples: Samples) -> Iterator[str]:
 
 
 def _coverage(coverage: Coverage) -> Iterator[str]:
-    """Yield lines on what the judged pictures reached, and on what only sampled ones reached."""
+    """Yield lines on how much of the decoder's behaviour was enumerated, and how much was sampled.
+
+    The first line gives the largest numbers of passes and of tokens in a pass, for enumerated and
+    for sampled pictures. The next names statuses that only sampled pictures had, and the last the
+    lines of the decoder's file that no sampled picture ran.
+    """
     proved, drawn = coverage.enumerated, coverage.sampled
     if proved.passes:
         yield (

@@ -19,7 +19,11 @@ Work = Callable[[Callable[..., Any], Sequence[Any]], Iterable[Any]]  # results i
 
 @contextmanager
 def workers(kind: type[Decoder], every: Sequence[Settings], processes: int) -> Iterator[Work]:
-    """Yield a `map` over processes; at the end, tasks that have not begun are dropped."""
+    """Yield a `map` whose tasks find the decoder `kind` and the settings `every` in JUDGED.
+
+    The tasks run in `processes` forked processes; if `processes` is 1, they run in this process.
+    When the context ends, tasks that have not begun are dropped.
+    """
     if processes == 1:
         _begin(kind, every)
         yield map

@@ -110,7 +110,8 @@ class Board:
     def snapshot(self) -> Snapshot:
         """Return everything that the page draws now.
 
-        A lane's `n` counts grid cells. A lane's `seconds` are on the lane's own clock.
+        In each lane of the snapshot, `n` is the number of committed cells, without those known from
+        the start. `seconds` is the time on the lane's own clock.
         """
         self._read()
         self._draw_whole()

@@ -184,7 +184,11 @@ class BoardLane:
         return LaneUpdate(**dict(figures), lane=number, table=rows, cells=cells, picture=picture)
 
     def _new_rows(self) -> dict[str, str]:
-        """Return the new rows of each table as base64, and append them to the table's text."""
+        """Return the rows that were read since the last call, as base64 by the name of their table.
+
+        Tables without new rows are left out. The base64 is also added to the end of each table's
+        text in `_table`, which every snapshot has in full.
+        """
         rows = {}
         for name, new in self._new.items():
             if new:

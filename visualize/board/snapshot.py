@@ -145,9 +145,10 @@ class Snapshot(BaseModel):
         return self.model_dump(mode="json", exclude_unset=True)
 
     def after(self, update: Update) -> Snapshot:
-        """Return this race with an update applied.
+        """Return this race with an update applied, except for the update's patches.
 
-        The update's patches are left out: they replace a lane's picture only until the lane ends.
+        Patches are pictures of single cells of a lane that races. They are not needed later: when
+        the lane ends, an update has the lane's whole picture.
         """
         lanes = list(self.lanes)
         for new in update.lanes:

@@ -104,8 +104,8 @@ _BEFORE = "soft big middle"
 def _position(step: Pass, row: int, x: float, y: float) -> Iterator[str]:
     """Yield the SVG elements of one position of a pass: its p, its q and its outcome.
 
-    `row` is the position's row in the pass's window. `x` and `y` are the drawing's upper left
-    corner.
+    `row` is the position's row in the pass's window. `x` and `y` are the upper left corner of the
+    position's box.
     """
     has_draft = row < len(step.drafts) and step.drafts[row] >= 0
     committed = row < len(step.committed)

@@ -164,9 +164,10 @@ def sorted_shifts(table: StepTable) -> np.ndarray:
 
 
 def is_claimed(lane: Runner, shifts: np.ndarray) -> bool:
-    """Return whether a lane's shifts of 0 are only the claim of the decoder's author.
+    """Return whether a lane's shifts are all 0, as only the author of its decoder claims.
 
-    `shifts` are sorted, largest first.
+    `is_claim` explains when a 0 is only a claim. `shifts` are sorted, largest first, so all are 0
+    if the first is. Without shifts the result is False.
     """
     return len(shifts) > 0 and is_claim(lane.decoder, shifts[0])
 
@@ -206,10 +207,10 @@ def acceptance(table: StepTable) -> Acceptance | None:
 
     The lossless rule accepts a draft x ~ q with probability exactly 1 - TV (GSD Proposition 1). A
     trial is a position whose draft was compared with a uniform number and then committed or
-    replaced: its status is accepted or resampled. If rows advance independently, the status can
-    also be rejected, which postpones the position. If several candidates were tried (SJD-PAC), the
-    outcome of the first counts, because only the first was drawn from q and tested against all of
-    p.
+    replaced: its status is accepted or resampled. In a lane that draws several rows of the picture
+    at once, a trial can also have the status rejected: its draft failed, and a later step commits
+    the position. If several candidates were tried (SJD-PAC), the outcome of the first counts,
+    because only the first was drawn from q and tested against all of p.
 
     Forced positions and drafts after a rejection are not trials. Neither are the comparisons of
     Jacobi and fixed-point iteration: they compare a draft with a new sample, and the probability
@@ -336,12 +337,14 @@ def tv_by_distance(table: StepTable) -> Distances:
     the change at i moved the distribution at i + j. The result is the mean of this TV for each
     distance j, over all rejections of the lane.
 
-    Two things differ from the paper, which masks only position i in the cache. Tokens that were
-    redrawn between i and i + j changed the distributions as well, and the drafts at the far end of
-    a window are recent. The mean leaves out forced positions, positions that the rejecting step's
-    window did not reach, and drafts that were not drawn from that step's p but, for example, by an
-    EAGLE drafter. Lanes whose rows advance independently have no distances, because such a lane
-    rejects in several places at once.
+    The paper masks only position i in the cache. Here tokens between i and i + j may have been
+    redrawn too, and these changes also move the distribution at i + j. Besides, fewer passes have
+    refined the drafts at the far end of a window than those near the frontier.
+
+    The mean leaves out forced positions, positions that the rejecting step's window did not reach,
+    and drafts that were not drawn from that step's p but, for example, by an EAGLE drafter. Lanes
+    whose rows advance independently have no distances, because such a lane rejects in several
+    places at once.
     """
     if len(table.places):
         return Distances(np.zeros(0, int), np.zeros(0), np.zeros(0, int))

@@ -32,8 +32,9 @@ def decoder_look(decoder: str) -> dict[str, str]:
 def lane_look(lane: Runner, size: int = 7) -> dict[str, Any]:
     """Return the name, line and marker of a lane's curves, the same in every figure.
 
-    The first lane of a decoder has the decoder's look. The second has a greyer colour, another dash
-    and an open symbol.
+    The first lane of a decoder has the decoder's look. Later lanes of that decoder have other
+    dashes. The second lane is greyer, and all lanes from the third on are greyer still. Every
+    second lane has an open symbol.
     """
     look = decoder_look(lane.decoder)
     colour = lane_colour(lane)

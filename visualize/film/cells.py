@@ -279,9 +279,9 @@ class Cells:
                     pen.line((x, at, x, min(bottom, at + dash)), self._palette["ink"], width)
 
     def _frame(self, image: Image.Image, cell: int) -> None:
-        """Draw a frame around `cell`, the first that a fork does not take from another lane.
+        """Draw a frame around `cell`, where a fork leaves the picture of its parent's lane.
 
-        A fork keeps the beginning of that lane's picture, and draws the rest anew.
+        The fork has that lane's tokens in all cells before `cell`, and its own from `cell` on.
         """
         left, top, right, bottom = self._box(cell)
         width = max(2, round(FRONTIER["width"] * self._side))

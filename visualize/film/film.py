@@ -98,9 +98,11 @@ def film(
     """Return the race as a film's file.
 
     The film shows the whole race, `speed` times (0.05 to 16) as fast as it ran, then HOLD seconds
-    of the finish. A film by passes lasts as long as a film by seconds. The frames a second and the
-    frames of the race in all have limits. MP4 has 30 frames a second, but 3,600 in all at most;
-    WebP 12 and 300, GIF 10 and 200. A race that is too long for these has fewer frames a second.
+    of the finish. Lanes advance by `clock`, "seconds" or "passes"; the film lasts equally long with
+    either.
+
+    MP4 has 30 frames a second, WebP 12 and GIF 10. Before the finish there are at most 3,600 frames
+    in MP4, 300 in WebP and 200 in GIF. A race that would need more has fewer frames a second.
 
     `lanes` are the lanes to show (all, if None). `progress` is called with the share of the work
     that is done, from 0 to 1. An exception that `progress` raises ends the work. Raises FilmError

@@ -129,7 +129,10 @@ def _font(name: str, size: int) -> ImageFont.FreeTypeFont:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Lengths and typefaces of a drawing, `factor` times their nominal size."""
+    """The scale of a drawing: `factor` pixels for each pixel at scale 1.
+
+    `px` converts a length to pixels, and `face` returns a typeface. Both take sizes at scale 1.
+    """
 
     factor: float
 

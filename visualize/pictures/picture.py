@@ -18,9 +18,13 @@ SMALL = 2**16
 def canvas(tokens: np.ndarray, grid: tuple[int, int]) -> np.ndarray:
     """Return tokens int [h, w] from which a picture with unknown cells can be decoded.
 
-    `tokens` [h * w] is -1 in unknown cells; at least one cell is known. Unknown cells repeat the
-    cell above and are not shown. The decoder sees past the edge of the known cells, and repeated
-    tokens hardly change the cells at that edge.
+    `tokens` [h * w] is -1 in unknown cells; at least one cell is known. An unknown cell gets the
+    token above it or, in the top row, the token to its left. If the first cell is unknown, it gets
+    the first known token.
+
+    The decoder also reads the tokens around a cell, so unknown cells need tokens. Repeated tokens
+    hardly change the pixels of the known cells beside them. The pixels of the unknown cells mean
+    nothing.
     """
     width = grid[1]
     filled = tokens.tolist()

@@ -75,10 +75,11 @@ class RecordedRace:
     def loads(text: str | bytes, go_on: Callable[[], None] = lambda: None) -> RecordedRace:
         """Read a file from anyone. Raises TraceError, whose message says what is wrong with it.
 
-        The result can be drawn. The settings of decoders that are known here are valid, and
-        decoders from outside have plain names and settings. Every picture is a WebP file of a size
-        that fits the grid; sizes are checked before a pixel is decoded. `go_on` is called between
-        parts of the work, and an exception that it raises ends the work.
+        The result can be drawn. If a lane's decoder is in DECODERS, the lane's settings are valid.
+        The texts of any other decoder (its name, and its settings' names and values) consist of
+        letters, digits, blanks, dots, underscores and hyphens. Every picture is a WebP file of a
+        size that fits the grid; sizes are checked before a pixel is decoded. `go_on` is called
+        between parts of the work, and an exception that it raises ends the work.
         """
         data = parse(text)
         trace = Trace.read(data, go_on)
@@ -95,9 +96,10 @@ def record(
 ) -> RecordedRace:
     """Return a trace with its pictures, drawn by the model that raced.
 
-    `drawn` has a picture, uint8 [H, W, 3], for each lane that is drawn already, and None for the
-    other lanes; by default no lane is drawn. If memory runs out, the other lanes have no picture.
-    Raises TraceError if another model raced.
+    `drawn` has a picture, uint8 [H, W, 3], for each lane that is drawn already, and None for each
+    lane that is still to be drawn (by default all). The lanes still to be drawn are decoded
+    together; if memory runs out, none of them has a picture. Raises TraceError if another model
+    raced.
     """
     header = trace.header
     if (header.model, header.grid, header.vocab_size) != (model.name, model.grid, model.vocab_size):

@@ -29,10 +29,10 @@ from engine.plan import anywhere
 class EmbeddedInfill(EmbeddedTarget):
     """The target over another sequence: caption, known cells in raster order, masked cells.
 
-    Slots are numbered as in the target: P caption slots, the begin-of-image slot, then the cells. A
-    row's position id is its slot: P + 1 + c for cell c. If a row asks for cell c, its query instead
-    has the id P + c, the slot before that of c. Queries and keys then have the distances that the
-    target learnt.
+    Slots are numbered as in the target: P caption slots, the begin-of-image slot, then the cells.
+    The row with the token of cell c has that token's slot, P + 1 + c, as its position id. If the
+    row asks for a cell t, its query instead has the id P + t, the slot just before t's. Queries and
+    keys then have the distances that the target learnt.
     """
 
     def __init__(self, config: LlamaConfig) -> None:
@@ -122,7 +122,7 @@ class EmbeddedInfiller(BodyModel):
 
     @property
     def swatches(self) -> bytes | None:
-        """The whole model's picture of all codes, because both models have the same codes."""
+        """Picture of all codes, kept by `whole`, which has the same codes; None until it is set."""
         return self.whole.swatches
 
     @swatches.setter

@@ -132,7 +132,10 @@ class EmbeddedVQ(PreTrainedModel):
         """Keep PyTorch's own initialisation; the networks are shallow."""
 
     def features(self, pixels: Tensor) -> Tensor:
-        """Return the pixels' unit vectors [B, D, h, w], before quantisation."""
+        """Return unit vectors [B, D, h, w], one for each token of pixels [B, 3, 8h, 8w].
+
+        The vectors are not quantised.
+        """
         return F.normalize(self.encoder(pixels).float(), dim=1)
 
     def nearest(self, features: Tensor) -> Tensor:

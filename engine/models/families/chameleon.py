@@ -178,8 +178,8 @@ class ChameleonModel(BodyModel):
     def _special(self, name: str, both: bool) -> int:
         """Return a special token's id in the model's vocabulary.
 
-        Raises ModelError if the vocabulary has no such token. If `both`, the tokenizer's id is
-        compared too, and another id there raises ModelError.
+        Raises ModelError if the vocabulary has no such token. With `both`, also raises it if the
+        token does not have the same id in the tokenizer.
         """
         token = self.vocabulary.get(name)
         if token is None:
@@ -267,7 +267,7 @@ def _cut_head(
 ) -> dict[str, Tensor]:
     """Return the weights, with the head cut to the rows of image tokens.
 
-    A head of another height is kept as it is, and `fill` rejects it.
+    A head of another height is kept as it is; `fill` then raises ModelError for its shape.
     """
     head = state.get("lm_head.weight")
     return (

@@ -37,7 +37,10 @@ class ChameleonDecoder(nn.Module):
         self.decoder.up[0].attn = nn.ModuleList()
 
     def load(self, state: dict[str, Tensor]) -> None:
-        """Load the VQGAN's weights, except the encoder's. Raises ModelError as `fill` does."""
+        """Load the VQGAN's weights, except the encoder's.
+
+        Raises ModelError if a weight is missing, unexpected or of another shape.
+        """
         fill(self, state, self._key)
 
     def reorder(self, order: Tensor) -> None:

@@ -102,7 +102,8 @@ class LlamaGenDrafter(LanternDrafter):
 class ChameleonDrafter(LanternDrafter):
     """The drafter of Anole and Lumina-mGPT.
 
-    Rows with the target's state at a padding slot are masked.
+    A row has a token's embedding and the target's state one slot before. If that slot is padding,
+    no row attends to this row. This includes the row of the first token after the padding.
     """
 
     def _mask(self, ctx: BodyContext, cache: WindowCache, newest: Tensor | None) -> Tensor:

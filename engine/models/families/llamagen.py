@@ -102,9 +102,10 @@ class LlamaGenBody(BodyModel):
         return self.network.lm_head(hidden)
 
     def position_ids(self, slots: Tensor, start: Tensor) -> Tensor:
-        """Return the position ids [R, T] of `slots` [T] in each prompt row; they count padding.
+        """Return the position ids [R, T] of `slots` [T]: the slots themselves, in each prompt row.
 
-        So code i has the same position id for a caption of any length.
+        Slots count from the first caption slot, padding included, so `start` is not used. Code i
+        therefore has the same position id for a caption of any length.
         """
         return slots.expand(len(start), -1)
 

@@ -5,13 +5,15 @@ decides, and after one different token all later ones differ. So a model is fed 
 tokens. Each token gets a rank: its place among all codes, by the model's logits after the tokens
 before it.
 
-With the same weights all ranks are small in any dtype. An embedded model with 1,024 codes showed
-this: the likeliest code in float32 or bfloat16 was one of the four likeliest in the other dtype.
-With other weights a rank is any number: the probability that 50 tokens are among the best hundredth
-by chance is 1e-100. One wrong matrix in one layer moves ranks less than other weights do. Such a
-fault shows in float32: fewer published tokens are then the model's likeliest. Float32's rounding
-does not hide the fault: it is 2^16 times as fine as bfloat16's, and by itself it changes hardly a
-token (docs/log.md has the figures).
+The ranks have to pass two tests (docs/log.md has the figures behind both):
+
+* All ranks are small (`BEST`). With the same weights this holds in any dtype: for an embedded model
+  with 1,024 codes, the likeliest code in float32 or bfloat16 was one of the four likeliest in the
+  other dtype. Entirely different weights give arbitrary ranks: the probability that 50 tokens are
+  among the best hundredth by chance is 1e-100.
+* In float32 most ranks are 1 (`LIKELIEST`). This test finds a fault that the first can miss: with
+  one wrong matrix in one layer all ranks may stay small, but fewer are 1. Rounding alone hardly
+  changes a rank of 1 in float32, because that rounding is 2^16 times as fine as bfloat16's.
 """
 
 from __future__ import annotations
@@ -117,7 +119,7 @@ PUBLISHED = {
 def compare(model: JanusModel, published: Published) -> Comparison:
     """Feed the published prompt and tokens to the model, and rank the tokens.
 
-    Afterwards the model still writes its prompts with the published template.
+    Sets `model.template` to the published template, and leaves it so.
     """
     model.template = published.template
     tokens = torch.tensor(published.tokens, device=model.device)

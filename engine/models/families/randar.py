@@ -26,11 +26,12 @@ class RandARModel(LlamaGenClassModel):
     """RandAR: a window's row has two inputs, its token and an instruction.
 
     The instruction asks for the row's target cell, and the instruction's output is the row's
-    output. In chains and trees a row asks for the cell of the token that follows it. The cache then
-    keeps the same inputs as when the authors' code decodes one token at a time
-    (`num_inference_steps` = -1). If several rows are copies of the root, each of them sees no other
-    row. Whole pictures are in raster order, because the decoders ZipAR and Parallel rows draw rows
-    of the grid.
+    output. In chains and trees a row asks for the cell of the token that follows it. The cache
+    therefore keeps the same inputs as when the authors' code decodes one token at a time
+    (`num_inference_steps` = -1). Some decoders (ASSD, Parallel) feed several copies of the root,
+    each of which asks for another cell. Such a copy sees what is committed, but no other row of the
+    window. RandAR can draw a whole picture in any order. Here the order is raster, because the
+    decoders ZipAR and Parallel rows draw rows of the grid.
 
     Guidance grows from 1. A token with n tokens before it in the order, known ones included, has
     scale 1 + (s - 1) n / N. N is the number of tokens in the picture. (Where the authors draw

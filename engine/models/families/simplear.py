@@ -62,8 +62,8 @@ SIDE = 16  # pixels along a code's side
 def config(card: ModelCard) -> Qwen2Config:
     """Return the public model's configuration: Qwen2.5-0.5B's, with the codes after its words.
 
-    Embedding and head are one matrix, as in Qwen2.5. The listed size of the 1.5B model, 1.64
-    billion parameters, agrees with that.
+    It is inferred that embedding and head are one matrix, as in Qwen2.5. The listed size of
+    SimpleAR's 1.5B model, 1.64 billion parameters, has room for only one such matrix.
     """
     return Qwen2Config(
         vocab_size=WORDS + card.codes,
@@ -82,8 +82,8 @@ def fsq_codebook(levels: tuple[int, ...]) -> Tensor:
     """Return the codes of finite scalar quantisation, float32 [V, D] in -1 .. 1.
 
     A code's number n has D digits, the lowest first. Digit d is n // P % `levels[d]`, where P is
-    the product of the levels before level d. Channel d of the code is the distance of digit d from
-    the middle digit, scaled to -1 .. 1.
+    the product of the levels before level d. Channel d of the code is (digit d - m) / m, where m is
+    `levels[d]` // 2. So the middle value m of the digit becomes 0.
     """
     sizes = torch.tensor(levels)
     places = torch.tensor([1, *levels[:-1]]).cumprod(0)
@@ -110,8 +110,8 @@ class SimpleARModel(BodyModel):
 
         `folders` has the parts "model" and "vq"; the TorchScript file of "vq" is run. If `folders`
         is None, the body has random weights at its true size, and each byte of a prompt is a token.
-        A linear map from a code's numbers to its pixels then replaces the decoder. Raises
-        ModelError where a file is missing or does not fit.
+        A random linear map from a code's vector to its pixels then replaces the decoder. `levels`
+        are those of `fsq_codebook`. Raises ModelError where a file is missing or does not fit.
         """
         self.name, self.grid, self.sampling = card.name, card.grid, card.sampling
         self.device, self.dtype = device, dtype
@@ -187,7 +187,7 @@ class SimpleARModel(BodyModel):
 class _LinearDecoder(nn.Module):
     """Replaces the TorchScript decoder where weights are random, and has the same shapes.
 
-    A linear map turns each code's numbers in `codebook` [V, D] into the pixels of the code.
+    A random linear map turns a code's vector, its row of `codebook` [V, D], into its pixels.
     """
 
     def __init__(self, codebook: Tensor) -> None:

@@ -9,9 +9,11 @@ A family's class is `Model(card, folders, device, dtype)`, called by `engine.mod
                                        "vq", "text" for LlamaGen with captions; "gpt", "vq" for
                                        LlamaGen with classes and for RandAR; "model", "vq",
                                        "text" for the Chameleon family; "model", "vq" for
-                                       SimpleAR. The first file of "gpt" in its folder is
-                                       `card.source_of("gpt").files[0]`. None: random weights at
-                                       the card's true size; no file is read or downloaded.
+                                       SimpleAR. `card.source_of(part).files` has the names or
+                                       patterns of a part's files: LlamaGen reads
+                                       folders["gpt"] / card.source_of("gpt").files[0].
+                                       If `folders` is None, the weights are random at the
+                                       card's true size; no file is read or downloaded.
     device, dtype                      torch.device and torch.dtype of the body; memory has been
                                        checked.
 
@@ -104,13 +106,13 @@ class ModelCard:
 
     Attributes:
         length: sequence positions of one image, forced ones included.
-        layers: number of parameters in the transformer's layers.
-        depth: number of the transformer's layers.
+        layers: number of parameters in all of the transformer's layers together.
+        depth: how many layers the transformer has.
         kv_values: elements that the KV cache has for one position in one guidance row.
         working: bytes for activations and the image decoder.
         download: bytes of the model's files on the hub, to a tenth of a gigabyte.
         drafter: the model's drafter, which is loaded on request only.
-        fills_in: as in ImageModel.
+        fills_in: the kind of infilling that the model can do (`Fills`).
         inputs: number of the body's inputs in each row of a window.
         raced: who raced the model with its true weights; empty if nobody is known. The makers of
             this repository can reach no hub, so they raced only the embedded model.

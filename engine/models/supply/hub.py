@@ -89,9 +89,10 @@ def fetch(source: RepoFiles, report: Report = lambda progress: None) -> Path:
 
 
 def _reject_others(source: RepoFiles, folder: Path) -> None:
-    """Raise ModelError where files in the hub's cache differ from those that were pinned.
+    """Remove the files in `folder` whose digest is not the pinned one.
 
-    These files are removed, so that the next start does not use them.
+    The folder is in the hub's cache, and the next start would use these files. If any file was
+    removed, raises ModelError, which names the removed files.
     """
     others = differing(folder, source.digests)
     for name in others:
@@ -112,9 +113,11 @@ def own_folder(source: RepoFiles) -> Path | None:
 
 
 def at_hand(source: RepoFiles) -> Path | None:
-    """Return the folder with a source's files; None if not all are on this machine.
+    """Return the folder on this machine with a source's files, or None.
 
-    Raises ModelError if the source's folder in the folder of weights has only some of the files.
+    If the host's own folder of weights has a folder for the source, that folder is returned. Raises
+    ModelError if weight files are missing there. Otherwise the folder is in the hub's cache; the
+    result is None if files are missing in the cache.
     """
     if (folder := own_folder(source)) is not None:
         complete(source, folder)
