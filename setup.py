@@ -1,5 +1,4 @@
-"""Where the folders of the checkout lie once installed: in photo_finish/. The rest is in
-pyproject.toml."""
+"""Installs the folders of the checkout in photo_finish/; pyproject.toml says all else."""
 
 from setuptools import find_namespace_packages, setup
 

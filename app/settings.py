@@ -233,7 +233,8 @@ class AppSettings(BaseSettings):
 def read(environment: Mapping[str, str] = os.environ) -> AppSettings:
     """Read the settings from environment variables.
 
-    Raises SystemExit, with a line for each variable that is unknown or has an invalid value.
+    Only unknown names are looked for in `environment`; values come from `os.environ`. Raises
+    SystemExit, with a line for each variable that is unknown or has an invalid value.
     Variables that Kubernetes sets for a Service called photo-finish look like settings, and are
     ignored.
     """

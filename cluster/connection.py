@@ -122,11 +122,11 @@ def _greet(host: str, port: int) -> None:
 
 
 def ray_folder() -> tempfile.TemporaryDirectory[str]:
-    """Make a folder for all files of a cluster on this machine; it is removed at the end.
+    """Return a new temporary folder for all files of a cluster on this machine.
 
     Only this program's user can read the folder. Ray's usual folder may belong to another user.
-    The new folder is in the temporary folder, or in /tmp if the paths of Ray's sockets would
-    otherwise be too long.
+    The new folder is in the system's folder for temporary files, or in /tmp if the paths of Ray's
+    sockets would otherwise be too long.
     """
     prefix, parent = "photo-finish-ray-", tempfile.gettempdir()
     if len(os.fsencode(f"{parent}/{prefix}12345678/{SOCKET}")) > PATH_BYTES:
@@ -135,9 +135,9 @@ def ray_folder() -> tempfile.TemporaryDirectory[str]:
 
 
 def _keep_token_private() -> None:
-    """Make the token and all other files that Ray writes readable to this user only.
+    """Make Ray's access token, and all files that Ray will write, readable to this user only.
 
-    By default Ray's files are readable to all users.
+    By default Ray's files are readable to all users. This sets the process's umask.
     """
     os.umask(0o077)
     with contextlib.suppress(FileNotFoundError):

@@ -41,9 +41,9 @@ class _End:
 def merge(streams: Sequence[Stream]) -> Generator[tuple[int, Event], None, None]:
     """Yield the events of all streams as they come, each with its stream's number.
 
-    An Idle is yielded if no event comes for IDLE_SECONDS. If a stream raises, this generator
-    raises the same exception. All streams are cancelled when this generator is closed or
-    raises.
+    (0, Idle()) is yielded if no stream has an event for IDLE_SECONDS. If a stream raises, this
+    generator raises the same exception. All streams are cancelled when this generator ends, is
+    closed or raises.
     """
     events: queue.Queue[tuple[int, Event | _End]] = queue.Queue()
 

@@ -19,9 +19,9 @@ class Front:
         start: the first position that the front asks for; positions are in raster order.
         fed: number of tokens that the front reads. Each asks for one position: `start` and those
             after it.
-        root: position of the first token that the front reads: the row's newest token. A row
-            without tokens has the newest token of the row above as its root. For the first row that
-            is the prompt's last token, -1.
+        root: position of the first token that the front reads: the row's newest token. If the row
+            has no tokens, the root is the newest token of the row above. If the first row has none,
+            the root is -1, the prompt's last token.
         drafts: number of positions from `start` on that have a draft.
         room: number of drafts that are tested, from the first on.
         bonus: whether the position after the tested drafts gets a token if all of them are
@@ -103,8 +103,8 @@ class FrontTable(NamedTuple, Generic[Array]):
         place: position that may get a token from the row [R]. It is as in `asked`, except that rows
             of closing fronts give no position a token.
         root: position of each root's token [R]; ELSEWHERE for rows that are no roots.
-        left: row of the previous verification whose token is now the draft for the position that
-            each row asks for [R]; -1 if there is none.
+        left: row of the previous verification that has the draft for each row's asked position
+            [R]; -1 if there is none.
         drafted: whether the row has a draft [R].
         front: index of each row's front [R].
         number: index of each row within its front [R].

@@ -246,7 +246,7 @@ def _stages(keys: Tensor, wide: int) -> int:
     """Return how many blocks of keys and values a program reads ahead.
 
     A multiprocessor's shared memory must have room for these blocks, and for one more to compute
-    with.
+    with. `wide` is a head's number of channels, rounded up to a power of 2.
     """
     if not keys.is_cuda:  # in Triton's interpreter
         return _STAGES

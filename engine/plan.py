@@ -24,10 +24,10 @@ def whole(grid: tuple[int, int], forced: Sequence[int]) -> Plan:
 def below(plan: Plan, infilling: Infilling) -> Plan:
     """Return the part of a whole plan from the first masked cell on; the part before is known.
 
-    The plan's positions count from 0. The noise and the setting `guided_tokens` go by these
-    positions, except in a fork, where they go by the positions in the whole picture. Any other
-    infilling would otherwise draw the same rest again with the seed that drew the known part.
-    Raises SettingError if the known cells are not the first of the plan.
+    The returned plan's positions count from 0. Noise and the setting `guided_tokens` go by these
+    positions. So even with the seed that drew the known part, the rest is drawn with other noise.
+    In a fork, noise and `guided_tokens` go by the positions in the whole picture instead. Raises
+    SettingError if the known cells are not the first of the plan.
     """
     drawn = [infilling.known[cell] for cell in plan.cells if cell >= 0]
     if MASKED in drawn[: len(drawn) - infilling.masked]:

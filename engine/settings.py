@@ -59,7 +59,7 @@ class Withdrawn:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Base of every settings class; checks each value by its field's knob and default."""
+    """Base of every settings class; checks each value by its knob and its default's type."""
 
     withdrawn: ClassVar[Mapping[str, Withdrawn]] = {}
 
@@ -74,9 +74,10 @@ def knobs(settings: type[Settings]) -> list[tuple[str, Knob, Any]]:
 
 
 def check_recorded(settings: type[Settings], values: Mapping[str, Any]) -> None:
-    """Raise SettingError where a traced lane's settings hold a value that no race has ever had.
+    """Raise SettingError for a traced lane's setting or value that no race has ever had.
 
-    Each value is checked alone, because an older race may have allowed other combinations.
+    `values` are the lane's settings by name. Each value is checked alone, because an older race may
+    have allowed other combinations.
     """
     known = {name: (spec, default) for name, spec, default in knobs(settings)}
     for name, value in values.items():

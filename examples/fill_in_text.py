@@ -89,7 +89,7 @@ class XLNetText(ImageModel):
         plan: Plan | None = None,
         slot: Slot | None = None,
     ) -> TextContext:
-        """The text is its own prompt, and there is no guidance."""
+        """Begin a decode. The prompt and the guidance are ignored: the text is its own prompt."""
         return TextContext(plan or self.plan, self.device)
 
     def forward(
@@ -99,7 +99,11 @@ class XLNetText(ImageModel):
         parents: Parents = None,
         targets: Tensor | None = None,
     ) -> Tensor:
-        """Raises ValueError for a tree: a text holds one token at a position."""
+        """Run one pass as `ImageModel.forward` says; nothing is cached.
+
+        `parents` is None for a chain. If every row is its own parent, all rows are copies of the
+        root. Raises ValueError for any other tree: a text has one token at a position.
+        """
         if parents not in (None, tuple(range(len(tokens)))):
             raise ValueError("A text is verified in chains, not in trees.")
         ctx.window = tokens.tolist() if ctx.started else tokens.tolist()[1:]
@@ -126,8 +130,10 @@ class XLNetText(ImageModel):
 
 
 def read_blanks(text: str, tokenizer: Any) -> Infilling:
-    """Return a text's infilling, from left to right; `[n]` is a blank of n tokens. Raises
-    SettingError for a text without a blank."""
+    """Return a text's infilling, from left to right; `[n]` is a blank of n tokens.
+
+    Raises SettingError for a text without a blank.
+    """
     known: list[int] = []
     for i, part in enumerate(BLANK.split(text)):
         if i % 2:
@@ -141,8 +147,11 @@ def read_blanks(text: str, tokenizer: Any) -> Infilling:
 
 
 def main(text: str, name: str = "xlnet/xlnet-base-cased", seed: int = 0) -> None:
-    """Print each decoder's text and passes. `name` is a folder, or a model on the hub, from where
-    470 MB are downloaded. Raises OSError if there is no model, and SettingError."""
+    """Print each decoder's text and passes.
+
+    `name` is a folder, or a model on the hub, from where 470 MB are downloaded. Raises OSError if
+    there is no such model, and SettingError for a text that cannot be filled in.
+    """
     tokenizer = AutoTokenizer.from_pretrained(name)
     infilling = read_blanks(text, tokenizer)
     network = XLNetLMHeadModel.from_pretrained(name, use_safetensors=True).eval()

@@ -15,9 +15,12 @@ import numpy as np
 
 
 def verify(rule, p, q, drafts, uniforms):
-    """Return the number of accepted drafts, the distribution [V] of the token after them, and each
-    draft's probability [H] of passing its own test; p [H + 1, V], q [H, V], drafts [H], uniforms
-    [H]."""
+    """Verify a chain of H drafts by `rule`, which is "token" or "block".
+
+    p is [H + 1, V], q is [H, V], and drafts and uniforms are [H]. Return the number of accepted
+    drafts, the distribution [V] of the token after them, and each draft's probability [H] of
+    passing its own test.
+    """
     ratio = [p[i][x] / q[i][x] for i, x in enumerate(drafts)]
     scale, tests = [1.0], [min(1.0, r) for r in ratio]
     for r in ratio:
@@ -40,9 +43,15 @@ def verify(rule, p, q, drafts, uniforms):
 
 
 def traverse(p, q, parents, drafts, uniforms):
-    """Return the accepted path of a tree, the distribution [V] of the token after it, and each
-    draft's probability [N] of passing once all drafts below it failed; p [H + 1, V], q [H, V],
-    parents, drafts and uniforms [N]. A path has the numbers of its drafts, from 1."""
+    """Verify a tree of N drafts and depth H by the rule "traversal".
+
+    p is [H + 1, V], q is [H, V], and parents, drafts and uniforms are [N]. Drafts are numbered from
+    1; `parents` has the number of the draft before each, or 0 if the draft follows the root.
+
+    Return the accepted path, the distribution [V] of the token after it, and a probability [N] for
+    each draft: that it passes, given that all drafts below it in the tree failed. A path is a list
+    of drafts' numbers, the first draft after the root first.
+    """
     tests, passed = [0.0] * len(drafts), []
 
     def visit(node, a, path):
@@ -66,8 +75,11 @@ def traverse(p, q, parents, drafts, uniforms):
 
 
 def draws(q, parents, drafts=()):
-    """Yield each way to draw a tree's drafts, and its probability. The drafts after one node are
-    drawn from the q of their depth, without replacement."""
+    """Yield each tuple of N drafts that a tree can have, with its probability.
+
+    The drafts after one node are drawn from the q of their depth, without replacement. `drafts` has
+    the first drafts, if some are drawn already; the probability is then that of the rest.
+    """
     if len(drafts) == len(parents):
         yield drafts, 1.0
         return
@@ -97,7 +109,7 @@ def chains(rule, p, q):
 
 
 def trees(p, q, parents):
-    """Yield what `chains` does, of a tree."""
+    """Yield for a tree what `chains` yields for a chain; uniforms and probabilities are [N]."""
     for drafts, chance in draws(q, parents):
 
         def run(uniforms, drafts=drafts):

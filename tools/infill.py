@@ -59,7 +59,7 @@ def run_infill(args: argparse.Namespace) -> None:
 def picture_race(args: argparse.Namespace, lanes: tuple[Lane, ...]) -> Race:
     """Return the race that fills in a box of a traced lane's picture.
 
-    Raises SettingError, TraceError.
+    Raises SettingError, TraceError, ModelError, and OSError if the trace cannot be read.
     """
     trace = Trace.loads(args.trace.read_bytes())
     model: ImageModel = load_model(args)

@@ -1,6 +1,7 @@
 """The command `photo-finish models`: lists the models that race here, and what each needs.
 
-The command also downloads a model, or compares its files and numbers with the published ones.
+The command also downloads a model, or compares its files with their pinned digests and its greedy
+tokens with those that the authors published.
 """
 
 from __future__ import annotations
@@ -170,10 +171,11 @@ def fetch(card: ModelCard) -> None:
 
 
 def check(card: ModelCard, args: argparse.Namespace) -> int:
-    """Compare a model's files and numbers with the published ones, and print the result.
+    """Compare a model's files with their pinned digests, and its tokens with published ones.
 
-    Returns 1 if something differs, else 0. Raises ModelError if files are missing or cannot be
-    loaded.
+    The tokens are those of greedy decoding; without published ones, only the files are compared.
+    Prints the result. Returns 1 if something differs, else 0. Raises ModelError if files are
+    missing or cannot be loaded.
     """
     # Imported late: the families import transformers, which takes seconds.
     from engine.models.families.janus import JanusModel

@@ -5,8 +5,8 @@
     python tools/packages.py --write
 
 hashes.txt lists the hashes of the files that the packages' makers uploaded. The last command writes
-it anew for the pins of constraints.txt. This program needs only Python, since it runs before any
-installed package does.
+hashes.txt anew for the pins of constraints.txt. This program needs only Python, since it runs
+before any installed package does.
 """
 
 from __future__ import annotations
@@ -57,7 +57,10 @@ def read(text: str) -> Hashes:
 
 
 def faults(report: dict[str, Any], hashes: Hashes) -> list[str]:
-    """Return a sentence for each package in pip's `report` whose hash is not in `hashes`."""
+    """Return a sentence for each package in pip's `report` whose hash is not in `hashes`.
+
+    NVIDIA's libraries (UNCHECKED) are left out if `hashes` does not list them.
+    """
     sentences = []
     for item in report["install"]:
         name, version = normal(item["metadata"]["name"]), item["metadata"]["version"]

@@ -154,7 +154,11 @@ def set_threads(args: argparse.Namespace) -> None:
 
 
 def load_model(args: argparse.Namespace) -> ImageModel:
-    """Load the model, with progress on stderr. Raises ModelError, SettingError."""
+    """Load the model that the options name, with progress on stderr.
+
+    Torch's threads and the folders of weights and downloads are set first. Then the model is
+    loaded, and its CUDA graphs are tried (`try_captures`). Raises ModelError and SettingError.
+    """
     printed = ""
     set_threads(args)
     choose_folders(args)
@@ -181,7 +185,7 @@ def load_model(args: argparse.Namespace) -> ImageModel:
 def run_race(args: argparse.Namespace) -> None:
     """Run a race and print it.
 
-    Exits with 1 if a lane failed, with 2 for arguments that cannot be raced.
+    Exits with 2 for arguments that cannot be raced, and with 1 where `print_race` does.
     """
     parser: argparse.ArgumentParser = args.parser
     try:

@@ -1,7 +1,7 @@
 """Training of the embedded model: `python -m train.STAGE`, one resumable command per stage.
 
-Each command takes `--weights FOLDER`, `--runs FOLDER` for its checkpoints, and `--fall MINUTES`
-for a fall of the learning rate at the end.
+Each command takes `--weights FOLDER`. A command that trains also takes `--runs FOLDER` for its
+checkpoints, and `--fall MINUTES` for a fall of the learning rate at the end.
 
 To go on from saved weights, work in a copy W of their folder, without the file SHA256SUMS
 (weights/README.md says how to make it again):

@@ -5,7 +5,8 @@
 
 The second command writes `weights/evaluation.json` and the contact sheet `weights/samples.png`. The
 first command compares guidance scales and top-k values, on held-out captions that are drawn with
-another seed than the second command's. It saves the best guidance and top-k as "sampling" in
+another seed than the second command's. Of the settings that score nearly as well as the best, it
+saves the one with the lowest guidance and then the largest top-k, as "sampling" in
 `weights/world.json`. weights/README.md explains each figure.
 
 Every kind in KINDS has the same number of held-out captions, and one picture is sampled for
@@ -154,11 +155,14 @@ def scores(
 ) -> dict[str, dict[str, float]]:
     """Return the share of `images` that pass each test, with the share's 95% interval.
 
-    The tests are: the right thing in each square, chosen among 100 things; the same, chosen among
-    all things; nothing elsewhere; and "right", for the right things in the right colours and
-    nothing elsewhere. Scenes that name colours are also tested for the colours. Scenes in which
-    some ground is visible are tested for the ground. With `equal`, a picture may be "right" with
-    its things in any order.
+    The result has an entry for each test:
+        glyph_of_100: each square shows the right thing, chosen among 100 things.
+        glyph_of_all: each square shows the right thing, chosen among all things.
+        nothing_else: nothing stands elsewhere.
+        right: right things in right colours, and nothing elsewhere. With `equal`, the things may
+            be in any order.
+        colour: each thing has the right colour; only for scenes that name colours.
+        ground: the ground is right; only for scenes with a cell that no thing touches.
     """
     rng = np.random.default_rng(0)
     outcomes: dict[str, list[bool]] = {}
@@ -271,7 +275,7 @@ def top1_quantiles(
 
 
 def sheet(images: np.ndarray, columns: int = 8) -> Image.Image:
-    """Put pictures side by side, in rows of `columns`."""
+    """Put pictures side by side, in rows of `columns`; an incomplete last row is left out."""
     rows = len(images) // columns
     tiles = images[: rows * columns].reshape(rows, columns, SIZE, SIZE, 3).swapaxes(1, 2)
     return Image.fromarray(tiles.reshape(rows * SIZE, columns * SIZE, 3))

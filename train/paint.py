@@ -123,7 +123,8 @@ def painted(name: str, colour: str = "", size: str = "") -> np.ndarray:
     """Return a thing in a colour as premultiplied float32 RGBA [8 s, 8 s, 4], s = SIZES[size].
 
     The thing covers s x s tokens. `colour` is one of COLOURS, or "" for the thing's own. The main
-    colours keep their differences of lightness and their ratios of chroma.
+    colours keep most of their differences of lightness (SHADING, CONTRAST), and their ratios of
+    chroma up to a limit.
     """
     glyph = glyphs(8 * SIZES[size])[name]
     if not colour:

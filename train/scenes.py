@@ -177,7 +177,8 @@ def random_things(
 ) -> tuple[str, ...]:
     """Return the names of `count` things, drawn by `shares` (uniformly if None).
 
-    Sometimes several of the things are equal.
+    `shares` has the probability of each thing, in the order of `vocabulary`. Sometimes several of
+    the things are equal.
     """
     names = vocabulary()[0]
     picks = rng.choice(len(names), count, p=shares)
@@ -224,7 +225,7 @@ def random_scene(
     Args:
         rng: the source of randomness.
         held: whether the scene's caption is held out.
-        shares: the shares by which things are drawn; equal shares if None.
+        shares: the probability of each thing, as in `random_things`; None for equal ones.
         layout: the scene's layout; any if None. A third of all single things are at the centre.
         coloured: if True, all things that can take another colour than their own take one; if
             False, no thing takes one; if None, some things take one at times.

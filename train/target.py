@@ -10,9 +10,9 @@ where the things are, so all tokens of that scene count alike.
 
 A longer `--minutes` continues from the checkpoint. If there is no checkpoint, `--warm` starts
 from the saved weights, on a CPU at half of the learning rates: at the full rates the loss
-climbs back at once (docs/log.md). With `--warm`, hard things are drawn more often. Saved
-weights of another canvas or of other names are first adapted (train/warm.py), and so is the
-captions' tokenizer.
+climbs back at once (docs/log.md). With `--warm`, hard things are drawn more often. If the saved
+weights were trained on a canvas of another size or with other names of things, train/warm.py first
+adapts them and the captions' tokenizer.
 """
 
 from __future__ import annotations
@@ -118,7 +118,10 @@ def batch(tokenizer: Tokenizer, seed: int, shares: np.ndarray | None, step: int)
 
 
 def held_batch(tokenizer: Tokenizer, seed: int, step: int, **wanted: Unpack[Wanted]) -> Drawn:
-    """Return batch `step` of held-out scenes of stream `seed`, with their canonical captions."""
+    """Return batch `step` of held-out scenes of stream `seed`, with their canonical captions.
+
+    `wanted` are the options of `random_scene`.
+    """
     indices = range(step * BATCH, (step + 1) * BATCH)
     scenes = [scene(seed, i, held=True, **wanted) for i in indices]
     return Drawn.of(tokenizer, [what.caption for what, _ in scenes], scenes)

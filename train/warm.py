@@ -46,10 +46,11 @@ def resized(table: Tensor, side: int) -> Tensor:
 
 
 def resized_slots(slots: Tensor, caption_slots: int, side: int) -> Tensor:
-    """Return a target's slot table for a canvas of side x side.
+    """Return a target's table `slots`, resized for a canvas of side x side tokens.
 
-    Only the slots that predict image tokens are interpolated, from the begin-of-image slot on. The
-    very last slot predicts nothing and keeps its row.
+    `slots` has a row for each slot of the target: first `caption_slots` slots of the caption, then
+    the begin-of-image slot, then a slot for each image token. Only the rows of slots that predict
+    an image token are interpolated: from the begin-of-image slot to the last slot but one.
     """
     image = resized(slots[caption_slots:-1], side)
     return torch.cat([slots[:caption_slots], image, slots[-1:]])

@@ -132,8 +132,8 @@ class Api:
             prompt: What the whole picture should show, in English, at most 1000 characters.
             seed: A whole number from 0 to 9007199254740991; the same seed runs the same race,
                 on one machine always, on others nearly always.
-            lanes: 1 to 8 of the decoders of `race` except zipar, rows and auto-correct, and of assd
-                and parallel, which need a model that fills in any part.
+            lanes: 1 to 8 of the decoders of `race`, but not zipar, rows or auto-correct. With a
+                model that fills in any part, also assd and parallel.
             known: The picture's codes, row by row, with -1 for each token to be filled in. Most
                 models can only fill in everything after some token, in raster order.
             order: The order in which tokens are filled in: spread, raster or fork. For fork, the

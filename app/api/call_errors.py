@@ -48,11 +48,11 @@ def _takes(call: BlockFunction) -> str:
 
 
 class UnknownCall(Route):
-    """A route that answers 404 if a client asks for the result of a call that does not exist.
+    """A route that answers 404 if a client asks for the result of a call that is not pending.
 
-    `path` has the parameter `event_id`, the call's id. If a call has this id, the route does not
-    match, and Gradio's own route answers. For an unknown id, Gradio would begin an answer and
-    break it off.
+    A call is pending from its start until its result has been read. `path` has the parameter
+    `event_id`, the call's id. If a pending call has this id, the route does not match, and Gradio's
+    own route answers. For any other id, Gradio would begin an answer and break it off.
     """
 
     def __init__(self, path: str, blocks: gr.Blocks) -> None:

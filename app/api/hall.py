@@ -49,7 +49,7 @@ class Proposal(BaseModel):
 class Open(BaseModel):
     """A message that opens or closes a hall, the list of prompts that phones propose.
 
-    The stage sends it: the page as the audience of a talk sees it.
+    The stage, which is the page as the audience of a talk sees it, sends this message.
     """
 
     model_config = ConfigDict(strict=True, extra="forbid")
@@ -58,9 +58,9 @@ class Open(BaseModel):
 
 
 class Taken(BaseModel):
-    """A message that the speaker picked a phone's prompt, by the prompt's `number` in the hall.
+    """A message that the speaker picked the prompt that has this `number` in the hall.
 
-    The stage sends it: the page as the audience of a talk sees it.
+    The stage, which is the page as the audience of a talk sees it, sends this message.
     """
 
     model_config = ConfigDict(strict=True, extra="forbid")

@@ -116,7 +116,8 @@ class McpServer:
     async def _report(self, step: int, result: Mapping[str, Any]) -> None:
         """Send a progress notification to the client, if the client asked for progress.
 
-        It has the result's number `step`, and the result's note or state.
+        The notification has the result's number `step`. Its message is the result's note, or the
+        result's state if there is no note.
         """
         context = self._server.request_context
         if context.meta and context.meta.progressToken is not None:

@@ -72,7 +72,7 @@ def remote_routes(remotes: Remotes) -> list[Route]:
     one_at_a_time = CapacityLimiter(1)  # the page needs the server's other threads
 
     def stage_of(request: Request) -> Stage:
-        """Return the stage whose key is in the request's address. Raises Refused for other keys."""
+        """Return the stage whose key is in the request's path. Raises Refused for other keys."""
         if stage := remotes.of_key(request.path_params["key"]):
             return stage
         raise Refused(404, GONE)

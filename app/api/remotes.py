@@ -9,6 +9,8 @@ Each turn has a number and is sent until the stage confirms it. Only then is the
 answered with 200. If a proxy cuts a connection or answers in the server's place, the phone sends
 the press again, and the server sends the turn again. The press and the turn keep their numbers, so
 neither counts twice.
+
+A stage can also open a hall: a list of prompts that phones propose with a second code, the hall's.
 """
 
 from __future__ import annotations
@@ -88,7 +90,7 @@ class Turn:
 
 @dataclass
 class Stage:
-    """A page that the audience of a talk sees, and that phones turn by its `code`.
+    """The page as the audience of a talk sees it; phones turn it by sending the stage's `code`.
 
     Only the stage itself knows the secret `key`, with which it asks for the phones' turns.
     """
@@ -249,9 +251,10 @@ class Remotes:
         self._wrong.setdefault((kind, address), []).append(self._clock())
 
     def _forget(self) -> None:
-        """Drop stages that are too old or too long away, and forget old wrong codes.
+        """Drop stages that have ended, and wrong codes that no longer count.
 
-        Wrong codes count against their address for WRONG_SECONDS.
+        A stage ends LIFE_SECONDS after it began, or once it has been away for AWAY_SECONDS. A wrong
+        code counts against the address that sent it for WRONG_SECONDS.
         """
         now = self._clock()
         self._stages = {

@@ -53,7 +53,7 @@ class RequestGuard:
     """ASGI middleware that rejects bad request bodies and adds HEADERS to answers.
 
     A body is rejected if it is too large, whether or not it declares its length, or if it does
-    not arrive completely. Bodies are also rejected if too many arrive at once from one address.
+    not arrive in time. A body is also rejected if too many are arriving from the same address.
     An exception that nothing else caught is logged without its message, which may contain what
     a visitor typed.
     """

@@ -58,8 +58,8 @@ def frame_policy(
 class SiteGuard:
     """Rejects requests to a host name that is not in `names`, and requests from other sites' pages.
 
-    An IP address is always accepted as the host. A request without Origin counts as a program's,
-    and not as one from another site's page.
+    An IP address is always accepted as the host; on a Space, so is every name below hf.space. A
+    request without Origin counts as a program's, and not as one from another site's page.
     """
 
     def __init__(self, app: Any, names: Collection[str]) -> None:

@@ -119,7 +119,8 @@ def warm_up(model: ImageModel) -> ImageModel:
     """Run a few steps of every decoder, and decode pictures, on the thread that races will use.
 
     A model's first steps and pictures take longer than later ones. If every pass of the model
-    takes seconds here, only vanilla AR is run. Returns `model`.
+    takes seconds here, only vanilla AR is run. First, `try_captures` finds the decoders that must
+    run without CUDA graphs. Returns `model`.
     """
     return device_thread(model.device).submit(_warm_up, model).result()
 

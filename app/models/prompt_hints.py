@@ -79,7 +79,7 @@ def word_groups(vocabulary: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the names that a prompt can use, as one {title, kind, words} for each heading.
 
     A heading is a group of things, or another kind of word. Each of `words` is a list of three
-    texts: the name, its emoji ("" if it names no thing), and the name in all languages with "|"
+    texts: the name, its emoji ("" if it has none), and the name in all languages with "|"
     between them. The page searches in the third text.
     """
     names = reader_of(WEIGHTS).names

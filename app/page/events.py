@@ -84,8 +84,9 @@ class Events:
     def fill(self, event: gr.EventData, client: gr.Request) -> list[Any]:
         """Return updates that copy a race's settings into the form, once Fill in is pressed.
 
-        The board has a button Fill in on each finished picture of a race. The form keeps its seed.
-        The browser itself sets the picture to fill in, and other lanes if they are needed.
+        The board has a button Fill in on each finished picture of a race. These updates leave the
+        form's seed and lanes as they are. The browser itself sets the picture to fill in, and
+        replaces the lanes if they were for another kind of race.
         """
         values, own = self._settings(event, client), {"seed", "lanes", "infilling"}
         return self._form.updates({name: values[name] for name in values.keys() - own})

@@ -180,7 +180,7 @@ def make_file(
 def share_menu(races: Races, on_board: gr.Textbox) -> None:
     """Lay out the menu of the board's Share button: links to a moment, and files of the race.
 
-    static/controls/share.js opens it.
+    static/controls/share.js opens the menu.
     """
     with gr.Column(elem_id="share"):
         gr.HTML(LINKS, apply_default_css=False)

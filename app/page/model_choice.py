@@ -53,10 +53,10 @@ def choices(pool: ModelPool) -> list[tuple[str, str]]:
 
 
 def describe(pool: ModelPool, name: Any) -> str:
-    """Return a model's card as HTML.
+    """Return a model's card as HTML; "" for an unknown name.
 
-    The card gives the model's size and licence, the reason if it cannot race here, whether its
-    real weights have raced, and the source of its sampling values.
+    The card gives the model's size and licence, the reason if the model cannot race here, and the
+    source of its sampling values. It also says if the model's true weights have never raced.
     """
     card = pool.find(name)
     if card is None:

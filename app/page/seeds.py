@@ -47,7 +47,8 @@ def seeds_section(races: Races, shown: gr.State, board: gr.HTML, on_board: gr.Te
     """Lay out the section that repeats the race on the board from several seeds.
 
     `shown` gets the id of the race on the board when that race is over. The section then says how
-    long its seeds would take. `on_board` has the id of the race on the board at a click.
+    long the series would take. At a click on the section's button, `on_board` has the id of the
+    race on the board. The races are shown on `board`.
     """
     gr.HTML(ABOUT, apply_default_css=False)
     with gr.Row(elem_classes="seeds-choice"):
@@ -130,8 +131,8 @@ def race_seeds(
 def seeds_table(traces: Sequence[Trace], own: Sampling) -> str:
     """Return the results of a race from several seeds as HTML; "" before a race has finished.
 
-    The HTML also has the terminal command for the same races. `own` is the model's own
-    sampling.
+    The HTML also has the terminal command for the same races, if `bench` can run them. `own` is the
+    model's own sampling.
     """
     if not traces:
         return ""

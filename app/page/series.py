@@ -25,11 +25,12 @@ NOTE = "<p role='status'>{}</p>"
 def race_series(
     races: Races, request: RaceRequest, seeds: Any, client: gr.Request
 ) -> Iterator[tuple[Any, str | None, list[Trace]]]:
-    """Race a request from `seeds` seeds, the first of which is the request's own.
+    """Race a request from `seeds` seeds, the request's own first.
 
-    The series ends if the visitor presses Stop, even between two races, or has no allowance
-    left. Yields three values: the board's value, the message about the series (None to keep the
-    last message), and the traces of the finished races. Raises gr.Error.
+    The seeds are consecutive; near MAX_SEED the first is lowered, so that all fit. The series ends
+    early if the visitor presses Stop (even between two races), if a race does not finish, or if the
+    visitor's allowance is spent. Yields three values: the board's value, the message about the
+    series (None to keep the last message), and the traces of the finished races. Raises gr.Error.
     """
     session, traces, stopped = session_of(client), list[Trace](), threading.Event()
     allowance = races.allowances.of(address(client))

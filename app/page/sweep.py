@@ -38,7 +38,8 @@ def sweep_section(races: Races, shown: gr.State, board: gr.HTML, on_board: gr.Te
     """Lay out the section in which one lane races with several values of a knob.
 
     `shown` gets the id of the race on the board when that race is over. The section then offers
-    the race's lanes and knobs. `on_board` has the id of the race on the board at a click.
+    the race's lanes and knobs. `on_board` gets the id of the race on the board when the visitor
+    starts a sweep, and `board` then gets the board's value for each race of the sweep.
     """
     gr.HTML(ABOUT, apply_default_css=False)
     with gr.Row(elem_classes="seeds-choice"):

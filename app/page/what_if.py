@@ -54,8 +54,9 @@ def opening(trace: Trace) -> tuple[int | None, str]:
     """Return the lane and the rule on which the section opens.
 
     The section opens on the first pair whose rule, with default knobs, would have accepted a
-    draft that the lane rejected. The rule is never the lane's own. If there is no such pair,
-    the section opens on the first pair of all.
+    draft that the lane rejected. The rule is never the lane's own. If there is no such pair, or
+    the trace is too large to judge, the section opens on the first pair of all. The lane is None
+    if no lane rejected a draft.
     """
     rejecting = [runner for runner in runners(trace) if len(runner.table.rejections)]
     others = [
@@ -99,8 +100,8 @@ def plots(
 ) -> list[go.Figure]:
     """Return the lane's picture with the drafts that `rule` would have accepted, and curves.
 
-    Each curve shows the number of those drafts against a knob. The list is empty if there is
-    nothing to judge. Raises SettingError.
+    Each curve shows the number of those drafts against a knob. There are no curves if they would
+    take too long, and the list is empty if nothing can be judged. Raises SettingError.
     """
     trace = recording.trace
     titles = {index: title for title, index in lane_choices(trace)}
@@ -170,9 +171,10 @@ def what_if_section(
 ) -> tuple[gr.Dropdown, gr.Radio]:
     """Lay the section out and return its choices of a lane and of a rule.
 
-    When `shown` gets the id of another race, the section answers with the lane and the rule that
-    are chosen at that time. So the caller must set both no later than `shown`: to the values of
-    `lane_choices` and `opening`. Nothing is drawn until the visitor unfolds `section`.
+    `shown` has the id of the race. When it changes, the section answers for the lane and the rule
+    that are chosen at that moment. So the caller must set both choices, with `lane_choices` and
+    `opening`, before `shown` or in the same update. Nothing is drawn until the visitor unfolds
+    `section`.
     """
     gr.HTML(
         "<p>The trace has each step's first rejected draft with both its distributions, p and q."

@@ -17,9 +17,10 @@ from engine.trace import MAX_SEED
 def fork_of(race: StoredRace, lane: Any, cell: Any, token: Any) -> RaceRequest:
     """Return the request for a fork, which keeps all tokens of a lane's picture before `cell`.
 
-    The fork has `token` in that cell, and draws the cells after it. If `token` is None, it draws
-    the cell too, from a new seed. All other settings are those of `race`. Lanes whose decoders
-    cannot race on a fork are left out; if no lane remains, vanilla AR races. Raises SettingError.
+    The fork has `token` in that cell, and draws the cells after it. If `token` is None, the fork
+    draws `cell` too, and all its draws are from a new seed. All other settings are those of `race`.
+    Lanes whose decoders cannot race on a fork are left out; if no lane remains, vanilla AR races.
+    Raises SettingError.
     """
     trace = race.recording.trace
     infilling = fork(trace, race.id, lane, cell, token)

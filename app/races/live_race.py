@@ -104,7 +104,7 @@ class LiveRace:
         self.show(replace(self._waiting, note=note).board())
 
     def show(self, event: Snapshot | Update) -> None:
-        """Show an event, and wait until it was sent to the watchers.
+        """Show an event, and wait at most PASS_ON_SECONDS until it was sent to the watchers.
 
         Sending takes processor time, so it happens between two steps and counts in no lane's
         seconds. Watchers that have not yet read an earlier event are not waited for.

@@ -83,10 +83,10 @@ class RaceTable:
 
     The table keeps at most MAX_BYTES of races for a visitor and MAX_ADDRESS_BYTES for an address.
     Beyond that, the least recently used races are dropped. The table keeps races of at most
-    `max_visitors` visitors. For each visitor more, one visitor loses all races: of the visitors
-    from the address with the most visitors, the one whose races have been unused for longest. Races
-    are also dropped KEPT_SECONDS after their visitor's page is gone. A race in progress is never
-    dropped.
+    `max_visitors` visitors. For each visitor more, the table drops all races of one visitor. It
+    takes the address with the most visitors, and there the visitor whose races have been unused for
+    longest. Races are also dropped KEPT_SECONDS after their visitor's page is gone. A race in
+    progress is never dropped.
     """
 
     def __init__(self, max_visitors: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -151,7 +151,7 @@ class RaceTable:
                     entry.leave_time = self._clock()
 
     def _races_of(self, visitor: str) -> Iterator[LiveRace | StoredRace]:
-        """Yield the visitor's races, the newest first."""
+        """Yield the visitor's races, the most recently used first."""
         entries = reversed(self._entries.values())
         return (entry.race for entry in entries if entry.visitor == visitor)
 

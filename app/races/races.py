@@ -76,7 +76,8 @@ class Races:
     def default_on(self, model: str | None) -> RaceRequest:
         """Return the default request with the lanes that race on `model` by default.
 
-        If `model` is None or unknown, the request keeps its own lanes.
+        Only the lanes change: the request's own model stays the page's default. If `model` is None
+        or unknown, the lanes stay too.
         """
         if model is None or self.pool.find(model) is None:
             return self.default
@@ -117,11 +118,12 @@ class Races:
         request: RaceRequest,
         stopped: threading.Event | None = None,
     ) -> LiveRace:
-        """Start a race that can be run here.
+        """Start a race, after `require` has said that its request can be run here.
 
         A session has one race at a time, the newest. Programs have the empty session, which has
-        any number of races and keeps none of them. A series is one race from several seeds;
-        `stopped` is the event that ends it. Raises gr.Error if the queue is full.
+        any number of races and keeps none of them. `address` is the visitor's network address. A
+        series is one race from several seeds; `stopped` is the event that ends the series. Raises
+        gr.Error if the queue is full.
         """
         waiting = self.pool.waiting(request)
         link = write_link(request, waiting.card.sampling)
@@ -145,8 +147,8 @@ class Races:
     ) -> LiveRace | StoredRace | None:
         """Return the recorded race of this name or the kept race of this id, or None.
 
-        If a visitor comes back to a race, `session` is the session of the visitor's page, and
-        `key` is the race's key if the page has the key.
+        `session` is the session of the visitor's page. If `session` is given, the visitor
+        becomes the owner of a kept race whose key is `key`, or whose owner's page is gone.
         """
         if race_id in self.recorded:
             return self.recorded.race(race_id)
@@ -277,8 +279,8 @@ def board_value(
 ) -> dict[str, Any]:
     """Return the board's value in gradio, with the id by which the page asks for the race.
 
-    The value's `key` lets a page stop the race; it is empty if the race is another visitor's.
-    `more` says that another race follows at once.
+    The value's `key` lets a page stop the race. The key is empty unless the race is the visitor's
+    `own` and still in progress. `more` says that another race follows at once.
     """
     key = race.key if own and isinstance(race, LiveRace) else ""
     return {"race": race.id, "key": key, "more": more}

@@ -68,10 +68,10 @@ def read_request(values: Mapping[str, Any], default_model: str) -> RaceRequest:
 def read_infilling(value: Any, model: Any) -> Infilling:
     """Return the infilling that `value` describes: {known, order, model, parent}.
 
-    `infilling_value` makes such values. "model" is the model whose codes are in "known". "parent"
-    is the race and the token from which a fork was taken, and only a fork may have it. Raises
-    SettingError if `value` is invalid. Also raises it if "model" is there and is not the request's
-    `model`, to which the codes of another model mean nothing.
+    `infilling_value` makes such values. "model" is the model whose codes are in "known". If "model"
+    is there, it must be the request's `model`, because one model's codes mean nothing to another.
+    "parent" says from which lane and cell a fork was taken (`Parent`), and only a fork may have it.
+    Raises SettingError if `value` is invalid.
     """
     if not isinstance(value, dict) or not isinstance(known := value.get("known"), list):
         raise SettingError(

@@ -32,9 +32,9 @@ def device_thread(device: torch.device) -> ThreadPoolExecutor:
 def use_threads(model: ImageModel) -> None:
     """Set how many threads the calling thread computes with; on a GPU nothing is set.
 
-    The embedded model gains from at most two threads, a public model from all. If another
-    process uses the core of one thread, all other threads of a pass have to wait. So one core
-    is left to the page and the browser if the model can do without it.
+    The embedded model gains from at most two threads, a public model from one on every core. If
+    another process uses the core of one thread, all other threads of a pass have to wait. So at
+    least one core is left to the page and the browser. Only a public model on two cores uses both.
     """
     if model.device.type != "cpu":
         return

@@ -100,7 +100,7 @@ class RaceStream:
     """Runs a race and yields its events; after them, `trace` and `recording` return the race."""
 
     def __init__(self, race: Race, note: str, seconds: float, late: str = "") -> None:
-        """Prepare a race; the board says `note`.
+        """Prepare a race; the board says `note` or, if that is "", the model's `slow_note`.
 
         After `seconds` the race is stopped and the board says `late`. By default `late` says
         that the page allows no more seconds.

@@ -62,8 +62,9 @@ def _load(name: str) -> ImageModel:
 def cost(model: str, decoders: Sequence[str], infilling: Infilling | None = None) -> float:
     """Return the largest number of seconds for which a race of these lanes holds a GPU.
 
-    The number follows from the model's size and grid. ZeroGPU compares it with the seconds that
-    are left of the visitor's daily quota.
+    The number is estimated from the model's size, the tokens to draw and the lanes, and is at most
+    the setting `gpu_seconds`. ZeroGPU compares it with the seconds that are left of the visitor's
+    daily quota.
     """
     card = CARDS[model]
     length = infilling.masked if infilling else card.length

@@ -36,8 +36,8 @@ class AutoCorrect(Priced):
 
     A row's first drafts copy the tokens above them, each with a one-hot q. A pass tests every draft
     x of the row, even after an earlier draft was rejected. It keeps x with probability min(1, p(x)
-    / q(x)), and otherwise replaces x by a sample of R(p, q). Either way the new draft is a sample
-    of p, which becomes its q.
+    / q(x)), and otherwise replaces x by a draw from the residual max(p - q, 0), scaled to sum to 1.
+    Either way the new draft is a sample of p, and this p is the draft's q in the next pass.
 
     A pass computes a token's p from the tokens before it, as they were before the pass. In the t-th
     pass over a row, all tokens before the row's t-th token are final, so the pass commits the t-th

@@ -34,12 +34,12 @@ class TreeWindow(Window):
 
 
 def draw_candidates(drafts: Tensor, q: Tensor, u: Tensor) -> tuple[Tensor, Tensor]:
-    """Return K candidates for each of n drafts [n, K], and their distributions [n, K, V].
+    """Return K candidates [n, K] for each of `drafts` [n], and their distributions [n, K, V].
 
     The first candidate is the draft itself. The others are drawn from the draft's q [n, V] without
     replacement, with the uniform numbers u [n, K]; the first number of a row is not used. A
-    candidate's distribution is q without the earlier candidates. It is all zero where q has no
-    further token.
+    candidate's distribution is q without the earlier candidates, normalised again. It is all zero
+    where q has no further token.
     """
     tokens, drawn_from = [drafts], [q]
     for k in range(1, u.shape[1]):
@@ -122,8 +122,8 @@ class CandidateWalk:
     def finish(self, window: Window, u: Tensor, u_end: Tensor) -> Verification:
         """Go on from the tree's last level down the spine, as SJD does; return the verification.
 
-        The numbers `u` [R] test the drafts. `u_end` [R] has a number for each position that may be
-        the last; it samples the last token.
+        R is the number of drafts in `window`. The numbers `u` [R] test the drafts. The last token
+        to be committed is sampled with the number that `u_end` [R] has for that token's position.
         """
         rows, levels = len(window.drafts), len(self.tokens)
         spine, room = self.p[:rows], self.room
@@ -162,10 +162,10 @@ def path_verification(
         path: row of the pass that asks for each position [R].
         end: number of accepted drafts [1].
         rejected: whether a draft was rejected after them [1].
-        remainder: the distribution of the last token, not normalised [1, V].
+        remainder: the distribution of the last committed token, not normalised [1, V].
         tests: for each position, the draft on the path, its acceptance probability and the number
             that it was compared with, each [R].
-        u_end: the number that samples the last token, for each position that may be the last [R].
+        u_end: for each position, the number that samples its token if it is the last committed [R].
     """
     tokens, acceptance, uniform = tests
     rows = len(window.drafts)

@@ -36,7 +36,8 @@ class DecodeState:
     `frontier` and `step` are on the host. Decoders use three numbers on the device instead, so that
     none of their operations depends on the host: `n` is the frontier, `room` the largest number of
     drafts that can be accepted before the image's last position, and `count` the number of tokens
-    that the last step committed.
+    that the last step committed. A `path` has the window row of each position that a turn commits
+    (`committed_rows`).
     """
 
     in_order = True  # whether a step's positions follow one another
@@ -182,7 +183,7 @@ class DecodeState:
         return self.drafts[:0], self.q[:0]
 
     def kept(self, path: list[int]) -> Sequence[int]:
-        """Return the window rows that stay in the cache: the path to the committed tokens."""
+        """Return the window rows that stay in the cache: in this class, those on `path`."""
         return path
 
     def known_until(self, path: Sequence[int]) -> int:

@@ -94,7 +94,7 @@ class FrontState(DecodeState):
         return self._pass.numbers
 
     def _draw(self, purpose: Purpose, rows: int, count: int) -> Tensor:
-        """Return `count` random numbers for the position of each window row [window rows, count].
+        """Return `count` random numbers for each window row's position: [window rows, count].
 
         A number depends only on the seed, the position, the purpose and the step. Grid rows that
         advance at the same time read different branches of the noise (`Noise.branch`), only to save

@@ -135,7 +135,7 @@ def group_acceptance(
 def group(
     p: Tensor, x: Tensor, codebook: Tensor, settings: GSDSettings, spread: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Return the tokens around each draft's rank [H, size], and which are in the group (bool).
+    """Return the tokens [H, size] around each draft's rank, and which are in its group (bool).
 
     The draft itself is always in its group.
     """

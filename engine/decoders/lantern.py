@@ -135,9 +135,9 @@ class Lantern(JacobiWindowDecoder):
 
     The neighbourhood A of x takes the codes nearest to x, nearest first, until A's mass under p
     would exceed delta. x counts among its k nearest codes but is not in A, so A has at most k - 1
-    codes. On rejection LANTERN resamples from R(p', q), where p' is p with the mass of A moved to x
-    (Sec. 3.2, 3.3 and App. B, Alg. 1; the paper calls the target q and the drafter p). delta = 0 is
-    lossless.
+    codes. On rejection LANTERN resamples from the residual of p' and q, where p' is p with the mass
+    of A moved to x (Sec. 3.2, 3.3 and App. B, Alg. 1; the paper calls the target q and the drafter
+    p). delta = 0 is lossless.
 
     This is the paper's rule. The released code differs in two ways. Its k nearest codes do not
     include x, so k + 1 codes count. After a rejection it moves no mass to x. Instead it zeroes x
@@ -236,13 +236,14 @@ class Lantern(JacobiWindowDecoder):
     def committed(self, p: Tensor, q: Tensor, i: Tensor) -> Tensor:
         """Return the distribution [T, V] of the token that each of T tests of a chain commits.
 
-        The probability that x is drafted and rejected is m(x) = q(x) - p(x) - (the mass of A), or 0
-        if that is negative. The replacement is drawn from max(p - q, 0) on the tokens outside A,
-        and r(x) is its sum over these tokens. Then token v is committed with probability q(v) -
-        m(v) + max(p(v) - q(v), 0) W(v). W(v) is the sum of m(x) / r(x) over all x whose A does not
-        contain v.
+        Let A(x) be the neighbourhood of a draft x, and p(A(x)) its mass. x is drafted and rejected
+        with probability m(x) = max(q(x) - p(x) - p(A(x)), 0). The replacement of x is then drawn
+        from max(p - q, 0) on the tokens outside A(x). Let r(x) be the sum of max(p - q, 0) over
+        these tokens, and W(v) the sum of m(x) / r(x) over all x whose A(x) does not contain v. So
+        the test commits token v with probability q(v) - m(v) + max(p(v) - q(v), 0) W(v).
 
-        For a tree, whose nodes try several drafts, see `TreeWalk.shift`.
+        With static shapes only a limited number of drafts x can be looked at in each test; a test
+        with more gets NaN. For a tree, whose nodes try several drafts, see `TreeWalk.shift`.
         """
         wide, draft = exact(p), exact(q)
         excess, total = (wide - draft).clamp_min(0), p.sum(-1, dtype=torch.float64)
@@ -250,10 +251,10 @@ class Lantern(JacobiWindowDecoder):
         weights, remaining = torch.zeros_like(total), excess.sum(-1)
 
         def lacking(row: Tensor, x: Tensor, near: Tensor) -> tuple[Tensor, Tensor]:
-            """Return q(x) less the mass of x and A, for drafts x [N], and the members of A.
+            """Return q(x) - p(x) - p(A(x)) of drafts x [N], and which neighbours are in A(x).
 
-            The second result is True for the neighbours in A (bool [N, k - 1]). `row` [N] is the
-            row of p for each draft. `near` [N, k - 1] has the neighbours' indices in the flat p.
+            The second result is bool [N, k - 1]. `row` [N] is the row of p for each draft. `near`
+            [N, k - 1] has the neighbours' indices in the flattened p.
             """
             masses = p.take(near)
             within = within_bound(masses, neighbourhood_bound(p[row, x], self.settings))
@@ -306,7 +307,10 @@ class Lantern(JacobiWindowDecoder):
         return residual(moved, q)
 
     def groups(self, p: Tensor, q: Tensor, x: Tensor) -> Groups:
-        """Return each draft's neighbourhood, nearest first, and the masses that are compared."""
+        """Return each draft's neighbourhood, nearest first, and the two masses of the test.
+
+        The masses are p's on the draft and its neighbourhood, and q(x).
+        """
         members, added = self._neighbourhood(p, x)
         nearest = self._nearest(x)
         inside = members.gather(-1, nearest)  # the nearest ones, without a gap

@@ -35,16 +35,16 @@ def draft_tree(
     width: int,
     count: int,
 ) -> Window:
-    """Return a window that has a tree of drafts as nodes, and empty `drafts`.
+    """Return a window whose `nodes` are a tree of drafts; its `drafts` are empty.
 
-    In each round the `width` likeliest nodes of the deepest level get their `width` likeliest
-    tokens as children. In the end only the likeliest `count` nodes stay. The likelihood of a node
-    is the product of the drafter's probabilities on its path (EAGLE-2, Sec. 4).
+    The likelihood of a node is the product of the drafter's probabilities on its path (EAGLE-2,
+    Sec. 4). In each round the `width` likeliest nodes of the deepest level get their `width`
+    likeliest tokens as children. In the end only the likeliest `count` nodes stay.
 
     Args:
         first: the drafter's distribution after the root [1, V].
-        expand: `expand(depth, tokens, parents)` returns the distributions [width, V] after `tokens`
-            at level `depth`; `parents` is as in `Drafter.expand`.
+        expand: `expand(level, tokens, parents)` returns the distributions [width, V] after each of
+            `tokens` [width], nodes of level `level`; `parents` is as in `Drafter.expand`.
         depth: number of levels below the root.
         width: number of nodes expanded in a round, and number of children that each of them gets.
         count: largest number of nodes.
@@ -122,12 +122,13 @@ class Level:
 class TreeWalk:
     """Verification of a tree, from the root down.
 
-    A node's children are tried in order. The remainder is the node's p after the rejections so far.
-    Each draft x counts as certain, q(x) = 1. So x is accepted with a probability that equals the
-    remainder's mass on x and x's neighbourhood. The first accepted child is the next node. A
-    rejection leaves R(p', q), which is the remainder without x and x's neighbourhood. If no child
-    is accepted, a sample of the remainder ends the step; at a leaf, a sample of p ends it. After
-    the end the walk goes on through first children, only to record these children.
+    A node's children are tried in order. The remainder is the distribution that the rejections so
+    far have left; at first it is the node's p. Each draft x counts as certain: q(x) = 1. So the
+    probability of accepting x is the remainder's mass on x and x's neighbourhood. A rejection sets
+    that mass to 0 and scales the rest of the remainder to sum to 1. The first accepted child is the
+    next node. If no child is accepted, the step's last token is a sample of the remainder; at a
+    leaf it is a sample of p. After a node without an accepted child the walk goes on through first
+    children, only to record these children.
     """
 
     def __init__(
@@ -187,8 +188,8 @@ class TreeWalk:
     def finish(self, u: Tensor) -> Verification:
         """Return the verification, once all levels are walked.
 
-        `u` [levels + 1] has a uniform number for each possible end of the walk; the number of the
-        actual end samples the last token.
+        `u` [levels + 1] has a uniform number for each node of the path. The number of the last
+        accepted node (the root, if no draft is accepted) samples the step's last token.
         """
         rows, end = torch.tensor(self.path, device=self.p.device), self.accepted
         i = torch.arange(len(rows), device=rows.device)
@@ -214,9 +215,10 @@ class TreeWalk:
         )
 
     def diagnostics(self, groups: Callable[[Tensor, Tensor, Tensor], Groups]) -> Diagnostics:
-        """Return the candidates tried at each level, and the groups of the path's drafts.
+        """Return the candidates tried at each level, and each path node's q, group and shift.
 
-        `groups(p, q, drafts)` computes the groups; `p` is the remainder after earlier rejections.
+        `groups(p, q, drafts)` computes the groups of the path's drafts. Its `p` is the remainder
+        that each draft was tested against; its `q` is 1 at the draft.
         """
         tokens, tests = list[Tensor](), list[Tensor]()
         most = max(len(level.u) for level in self.levels)
@@ -235,9 +237,9 @@ class TreeWalk:
     def shift(self) -> Tensor:
         """Return TV(p', p) at the nodes of the path, [levels] in float64.
 
-        A node has drafts x_1, x_2, .. with acceptance probabilities a_k. The node commits x_k with
-        probability a_k prod_{j < k} (1 - a_j). If no draft is accepted, it commits a sample of the
-        remainder of p. p' is the distribution of the token that the node commits.
+        Let p' be the distribution of the token that a node commits. The node's children x_1, x_2,
+        .. have the acceptance probabilities a_1, a_2, .. The node commits x_k with probability a_k
+        prod_{j < k} (1 - a_j). If no child is accepted, it commits a sample of the remainder.
         """
         shifts = []
         for row, level in zip(self.path, self.levels, strict=False):

@@ -1,10 +1,11 @@
 """Drafts from bigrams of the known codes (Stewart et al., 2024; ASSD, Alg. 2 and Eq. 23).
 
 A cell's draft copies one known cell, chosen at random among those whose left neighbour has the same
-code as the cell's own left neighbour. In the order of Alg. 2 the left neighbour is always known or
-drafted. In other orders it may be unknown. If it is, or if no known cell has such a left neighbour,
-the neighbours above, to the right and below are tried in turn. If none of them gives a code, the
-draft is a sample of all known codes. If no code is known, the draft is uniform.
+code as the cell's own left neighbour. In the order of Alg. 2 a left neighbour is always known or
+drafted; in other orders it may be unknown. If it is unknown or missing, or if no known cell has
+such a left neighbour, the neighbours above, to the right and below are tried in turn. If none of
+them gives a code, the draft is a sample of all known codes. If no code is known, the draft is
+uniform.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ NEIGHBOURS = ((0, -1), (-1, 0), (0, 1), (1, 0))  # rows and columns from a cell:
 
 
 def draft_ngrams(state: DecodeState, count: int) -> tuple[Tensor, Tensor]:
-    """Return drafts for the next `count` positions of an infilling, as a window's rows.
+    """Return `drafts` and `q` of a `Window` with drafts for an infilling's next `count` positions.
 
-    Returns the drafts [count + 1] and the distributions [count + 1, V] they were drawn from.
+    The drafts are [count + 1]. Their q [count + 1, V] has the distributions that they were drawn
+    from. The last row of both is 0, because a window's last row has no draft.
     """
     model, plan, device = state.model, state.plan, state.tokens.device
     assert plan.infilling is not None
@@ -63,9 +65,12 @@ class _Bigrams:
         ]
 
     def distribution(self, cell: int, codes: Tensor) -> Tensor:
-        """Return the distribution [V] of a cell's code given a neighbour's code, c(. | code).
+        """Return the distribution [V] that a cell's draft is drawn from.
 
-        `codes` [h * w] has the known codes, and the drafts of the cells before this one.
+        It is c(. | code): each code's share of the known cells whose neighbour on one side has the
+        same code as the cell's own. The side is the first of NEIGHBOURS with such cells. If no side
+        has any, it is the distribution of all known codes, or uniform. `codes` [h * w] has the
+        known codes and the earlier drafts; other cells are MASKED.
         """
         row, column = divmod(cell, self.shape[1])
         for (down, right), beside in zip(NEIGHBOURS, self.beside, strict=True):

@@ -272,10 +272,11 @@ def find_sources(draft: np.ndarray, top: np.ndarray, latest: np.ndarray) -> np.n
     """Return where the likeliest tokens of each draft's q are stored, a `Source` [N].
 
     `draft` [N] is NONE where there is no draft. `top` [N, 2 TOP] has the likeliest tokens of each q
-    and their shares. `latest` [N, 2 TOP] has those of the latest p at the same position. If `top`
-    and `latest` are equal, the source is that p (BEFORE). q and that p may differ on other tokens,
-    but those are never stored. Otherwise the source is the draft itself if q is one-hot (CERTAIN),
-    else a record of `top` (OWN). Without a draft there is no source (NONE).
+    and their shares. `latest` [N, 2 TOP] has those of the latest p at the same position. Without a
+    draft, or if `top` has no token, there is no source (NONE). If `top` and `latest` are equal, the
+    source is that p (BEFORE). q and that p may differ on other tokens, but those are never stored.
+    Otherwise the source is the draft itself if q is one-hot (CERTAIN), else a record of `top`
+    (OWN).
     """
     before = (top == latest).all(-1)
     certain = (top[:, 0] == draft) & (top[:, 1] == NONE) & (top[:, TOP] == ONE)

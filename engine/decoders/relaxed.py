@@ -62,7 +62,7 @@ class RelaxedSJD(JacobiWindowDecoder):
     * `amplify`: min(1, k p(x) / q(x)) (GSD, Table 1).
     * `add`: min(1, (p(x) + e) / q(x)) (GSD, Table 1). It also accepts tokens that p rules out.
     * `anneal`: min(1, w_i p(x) / q(x)) with w_i = max(1, k exp(-nu i)) for the window's draft i =
-      0, 1, .. (Cool-SD, AAAI 2026, arXiv 2601.09212).
+      0, 1, .. and nu = 0.7 (Cool-SD, AAAI 2026, arXiv 2601.09212).
     * `entropy`: min(1, p(x) / (s q(x))) with s = min(1, H(p) / nats + 0.05), where H is the entropy
       in nats (entropy-aware acceptance, NeurIPS 2025, arXiv 2510.09012).
     * `typical`: Medusa's typical acceptance (Cai et al., ICML 2024, arXiv 2401.10774), which
@@ -70,15 +70,15 @@ class RelaxedSJD(JacobiWindowDecoder):
       eps; on rejection sample from p.
     * `runs`: SJD-SV's acceptance, which tests several drafts together (see `verify_runs`).
 
-    On rejection all rules except `typical` resample from R(p, q). If a draft is tested alone and
-    accepted with probability a, the best replacement is norm(max(p - q a, 0)) (Cool-SD). If a is
-    nowhere below SJD's acceptance probability, that is R(p, q). `amplify` with k = 1 and `add` with
-    e = 0 are SJD.
+    On rejection all rules except `typical` resample from the residual R(p, q). If a draft is tested
+    alone and accepted with probability a, the best replacement is a sample of norm(max(p - q a, 0))
+    (Cool-SD). This is R(p, q) if a is nowhere below SJD's acceptance probability. `amplify` with
+    k = 1 and `add` with e = 0 are SJD.
 
-    Three things differ from the papers. Medusa's first token is p's likeliest; here it is sampled.
-    Cool-SD's factor has a constant exp(-mu) whose value is not published; here it is 1. Cool-SD's
-    factor may also fall below 1. Its test then rejects drafts that SJD accepts, and still commits
-    SJD's distribution. Here the factor stays at least 1.
+    The tests differ from the papers in three ways. Where a draft is rejected, Medusa takes p's
+    likeliest token; here the token is sampled. Cool-SD's w_i has a constant factor exp(-mu) whose
+    value is not published; here it is 1. Cool-SD's w_i may fall below 1, and then its test rejects
+    drafts that SJD accepts, and still commits SJD's distribution. Here w_i stays at least 1.
     """
 
     name, title, default = "sjd-relaxed", "Relaxed SJD", False
@@ -127,9 +127,9 @@ class RelaxedSJD(JacobiWindowDecoder):
         """Return the raised `mass`, which replaces p(x) in p(x) / q(x).
 
         Args:
-            mass: p(x) of one token x in each row of p [R], or p itself.
+            mass: p(x) of one token x in each row of p, as [R]; or p itself.
             p: the model's distributions [R, V].
-            i: index of each draft in its window, with as many dimensions as `mass`.
+            i: index of each draft in its window, [R] or [R, 1], with as many dimensions as `mass`.
         """
         s = self.settings
         if s.relax == "add":
@@ -149,5 +149,5 @@ def entropy(p: Tensor) -> Tensor:
 
 
 def typical_threshold(p: Tensor, eps: float) -> Tensor:
-    """Return min(eps, delta exp(-H)) of distributions p [L, V], as [L, 1]; delta is sqrt(eps)."""
+    """Return min(eps, sqrt(eps) exp(-H)), as [R, 1]; H is the entropy of each row of p [R, V]."""
     return (math.sqrt(eps) * torch.exp(-entropy(p))).clamp_max(eps)

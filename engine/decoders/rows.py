@@ -106,24 +106,29 @@ class ParallelRows(RowsAtOnce):
     token.
 
     With `lower_rows` = residual, each row's drafts are tested as in SJD, by u < min(1, p / q). The
-    first rejected draft is replaced by a sample of R(p, q); without a rejection the row gets a
-    bonus token. With `draws` = coupled, new drafts and bonus tokens are drawn as in SCD. With c
-    equal to the picture's width the first row is SCD's, token for token; with `draws` = fresh it is
-    SJD's.
+    first rejected draft is replaced by a sample of the residual of p and q; without a rejection the
+    row gets a bonus token. With `draws` = coupled, new drafts and bonus tokens are drawn as in SCD.
+    With c equal to the picture's width the first row is SCD's, token for token; with `draws` =
+    fresh it is SJD's.
 
     SJD's proof holds for each row by itself: a committed token is a sample of p given what its row
-    saw. The reason is that no row above depends on this row's drafts, their q or the numbers of
-    their tests. The rows above decide this row's p and how many of its drafts are tested, but
-    before any test. The price after the race measures what the row did not see.
+    saw. The reason is that no row above depends on this row's drafts, on their q, or on the random
+    numbers of their tests. In each pass the rows above influence this row's p and how many of its
+    drafts are tested, but both are fixed before any draft is tested. A token's price (`Priced`),
+    measured after the race, says how much it matters what its row did not see.
 
     `lower_rows` = postponed is the paper's rule. Below the first row, a rejected draft and a bonus
     token become drafts of the next pass, drawn from the new p. The tokens that such a row commits
     are not samples of their p.
 
-    A row's first token follows a stand-in, as in ZipAR. `reading` = code copies one deviation of
-    the released code. Four others are not copied. The released code keeps stand-ins in its cache.
-    It limits drafts to columns that are committed above. Its mask is wrong from the third row on.
-    In the pass after a row's end, an index is off by one.
+    If a row begins before the row above is complete, the newest token of the row above stands in
+    for that row's last token, as in ZipAR.
+
+    The released code deviates from the paper in five ways. `reading` = code copies the first: after
+    a rejection, an untested draft whose p / q is above one half stays, with its old q. The other
+    four are not copied. The released code keeps stand-ins in its cache. It limits drafts to columns
+    that are committed above. Its mask is wrong from the third row on. In the pass after a row's
+    end, its index is off by one.
     """
 
     name, title = "rows", "Parallel rows"

@@ -19,11 +19,11 @@ SHARE = 0.8  # the tested part of a run has at least this share of the run's mas
 def verify_runs(state: DecodeState, window: Window, p: Tensor) -> Verification:
     """Accept drafts run by run: a run is a stretch of drafts over which p_i(x_i) does not fall.
 
-    Only the last part g .. e of a run b .. e is tested. g is the largest number with sum_{g..e}
-    p_i(x_i) >= 0.8 sum_{b..e} p_i(x_i). The whole run is accepted with probability h_e = min(1,
-    prod_{g..e} p_i(x_i) / q_i(x_i)). If it fails, the run without its last draft is tested in the
-    same way, with a number of its own. The first draft that no test accepted is replaced by a
-    sample of R(p, q).
+    Draft x_i was drawn from q_i. Only the last part g .. e of a run b .. e is tested. g is the
+    largest number with sum_{g..e} p_i(x_i) >= 0.8 sum_{b..e} p_i(x_i). The whole run is accepted
+    with probability h_e = min(1, prod_{g..e} p_i(x_i) / q_i(x_i)). If it fails, the run without its
+    last draft is tested in the same way, with a number of its own. The first draft that no test
+    accepted is replaced by a sample of its residual R(p_i, q_i).
 
     The rule changes the distribution for two reasons. A shorter run is a second chance for the same
     drafts. And the drafts before g are not tested, so a draft with p = 0 may be committed.

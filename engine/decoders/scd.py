@@ -40,15 +40,18 @@ class SCDSettings(SpeculativeSettings):
 class SCD(JacobiWindowDecoder):
     """Verifies as SJD does, and redraws later drafts so that most of them stay the same.
 
-    A draft x ~ q becomes a sample of its next q, which is the newer p unless `coupling` =
-    threshold.
+    The draft x ~ q of position i is redrawn with the newer p of that position. The new draft is a
+    sample of the draft's next q, which is p unless `coupling` = threshold. `coupling` says what
+    the new draft is:
 
-    * `gumbel`: argmax_v log p_i(v) + G_i(v), with vanilla AR's G_i in every pass. The draft stays
-      with probability at least (1 - TV) / (1 + TV).
-    * `maximal`: x with probability min(1, p(x) / q(x)), else a sample of R(p, q). The draft stays
-      with probability 1 - TV, the most that one redraw allows.
-    * `threshold`: x if p(x) > tau q(x), else a sample of p. The next q is the distribution that
-      this gives, see `kept_above`. SJD++ takes p for it, which is not lossless.
+    * `gumbel`: argmax_v log p(v) + G_i(v). G_i is the Gumbel noise with which vanilla AR draws
+      position i; it is the same in every pass. The draft stays with probability at least
+      (1 - TV) / (1 + TV), where TV is TV(p, q).
+    * `maximal`: x with probability min(1, p(x) / q(x)), else a sample of the residual R(p, q). The
+      draft stays with probability 1 - TV, the most that one redraw allows.
+    * `threshold`: x if p(x) > tau q(x), else a sample of p. The next q is the distribution of the
+      new draft (`kept_above`). SJD++ keeps the same drafts, but takes p as the next q, which is not
+      lossless.
 
     SCD is lossless. Three things depend on the tokens and numbers of earlier positions alone: which
     passes redraw position i, from which distributions they do so, and which pass verifies it. G_i

@@ -39,10 +39,10 @@ def most_tokens(where: Tensor, model: ImageModel, sampling: Sampling) -> tuple[i
 
 
 def committed_by_residual(p: Tensor, q: Tensor, acceptance: Tensor) -> Tensor:
-    """Return p' [H, V] of a rule that replaces every rejected draft by a sample of R(p, q).
+    """Return p' [H, V] of a rule that replaces a rejected draft by a sample of the residual.
 
-    `acceptance` [H, V] has the acceptance probability of each token as a draft. The inputs are in
-    float64.
+    `acceptance` [H, V] has the probability with which each token would be accepted as a draft. The
+    inputs are in float64.
     """
     accepted = q * acceptance
     excess = (p - q).clamp_min(0)

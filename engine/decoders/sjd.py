@@ -29,7 +29,7 @@ class SJD(JacobiWindowDecoder):
 
     Accept x_i with probability min(1, p_i(x) / q_i(x)) (Eq. 1, Eq. 4 in App. A). The first rejected
     draft is resampled from R(p_i, q_i) = norm(max(p_i - q_i, 0)) (Eq. 2, Eq. 5 in App. A) and ends
-    the step. Drafts after it are redrawn from p, which becomes their q (Eq. 3). The committed
+    the step. Later drafts are redrawn from p, which becomes their q (Eq. 3). The committed
     tokens have vanilla AR's distribution (App. A, Theorem 1).
 
     With `verification` = block the drafts of a pass are tested together (see `verify_block`).

@@ -71,16 +71,17 @@ class PACSettings(Settings):
 
 
 class SJDPAC(WindowDecoder):
-    """Verifies a spine of drafts s_1 .. s_H with distributions Q, and a tree at its root.
+    """Verifies a spine of drafts s_1 .. s_H, each drawn from a Q, and a tree at the spine's root.
 
     The spine's first positions have further candidates, drawn from the same Q without replacement.
     From the root down, a node's children are tried in order. Child k was drawn from q^(k), which is
-    Q without the earlier candidates. It is accepted with probability min(1, p^(k) / q^(k)), where
-    p^(1) is the node's p and p^(k+1) = R(p^(k), q^(k)). The first accepted child is the next node.
-    If no child is accepted, a sample of the last R ends the step; a leaf gives a bonus token
-    (proactive drafting, Sec. 4.1 and App. A.3, Theorem 2). Each spine draft after the step's end is
-    kept with probability min(1, p / Q) and otherwise resampled from R(p, Q). Either way the draft
-    is now a sample of p (adaptive continuation, Sec. 4.2 and App. A.2, Theorem 1).
+    Q without the earlier candidates. It is accepted with probability min(1, p^(k) / q^(k)). Here
+    p^(1) is the node's p, and p^(k+1) is the residual R(p^(k), q^(k)). The first accepted child is
+    the next node. If no child is accepted, a sample of the last residual ends the step; a leaf
+    gives a bonus token (proactive drafting, Sec. 4.1 and App. A.3, Theorem 2). Each spine draft
+    after the committed positions is kept with probability min(1, p / Q) and otherwise resampled
+    from R(p, Q). Either way the draft is now a sample of p (adaptive continuation, Sec. 4.2 and
+    App. A.2, Theorem 1).
 
     The images have vanilla AR's distribution for two reasons. The first accepted child wins,
     whatever the other candidates would have led to. And candidates are drawn from the distribution

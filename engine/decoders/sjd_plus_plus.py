@@ -57,9 +57,9 @@ class SJDPlusPlus(JacobiWindowDecoder):
 def keep_above(
     state: DecodeState, window: Window, p: Tensor, v: Verification, tau: float
 ) -> Verification:
-    """Put the draft x back at each uncommitted position where p(x) > tau q(x).
+    """Put the draft x back into `v` at each uncommitted position where p(x) > tau q(x); return `v`.
 
-    At the other positions the verification's tokens stay, which are samples of p [R, V].
+    The other uncommitted positions keep the tokens of `v`, which are samples of p [R, V].
     """
     offsets, room = state.offsets(len(p)), state.room.clamp_max(len(p) - 1)
     later = (offsets >= v.count) & (offsets < room)
@@ -71,9 +71,9 @@ def keep_above(
 def kept_above(p: Tensor, q: Tensor, tau: float) -> Tensor:
     """Return the distributions [R, V] of drafts x ~ q after `keep_above`.
 
-    The draft is y afterwards with probability q(y) [p(y) > tau q(y)] + c p(y). In the first term
-    the draft was y and is kept. In the second it is not kept, and its redraw from p is y. c, the
-    sum of q where p <= tau q, is the probability that the draft is not kept.
+    Let c be the probability that a draft is not kept: the sum of q where p <= tau q. After
+    `keep_above` the draft is y with probability q(y) + c p(y) where p(y) > tau q(y), else c p(y).
+    q(y) counts the drafts that were y and are kept, c p(y) those that are redrawn as y.
     """
     kept = torch.where(p > tau * q, q, 0)
     return kept + (q.sum(-1, keepdim=True) - kept.sum(-1, keepdim=True)) * p

@@ -53,8 +53,8 @@ def speculate(
 ) -> Verification:
     """Accept drafts in order, draft i with probability `acceptance[i]` (SJD, Eq. 1).
 
-    The first rejected draft is resampled. If no draft is rejected, the row after the drafts gives a
-    bonus token. Later drafts are redrawn from p, which becomes their q (Eq. 3), or dropped.
+    The first rejected draft is resampled. Later drafts are redrawn from p, which becomes their q
+    (Eq. 3), or dropped. If no draft is rejected, the row after the drafts gives a bonus token.
 
     Args:
         state: the state of the decode.
@@ -63,9 +63,11 @@ def speculate(
         acceptance: acceptance probability of each draft [R].
         replacement: `replacement(draft, p, q)`, for a draft [1] with its p and q [1, V], returns
             the distribution [1, V] of the token that replaces the draft, not normalised.
-        samples: samples of p [R] for the redrawn drafts and the bonus; fresh samples if None.
+        samples: a token [R] sampled from each row's p, for the redrawn drafts and the bonus; fresh
+            samples if None.
         redraws: whether later drafts are redrawn; if not, they are dropped.
-        first: index of the first rejected draft (0-dim), if it is already decided.
+        first: index of the first rejected draft (0-dim), or the number of drafts if none was
+            rejected; None if `acceptance` is still to decide it.
     """
     drafts, rows = window.drafts, len(p)
     room = state.room.clamp_max(rows - 1)
@@ -110,6 +112,9 @@ def keep_coupled(
     state: DecodeState, window: Window, p: Tensor, v: Verification, u: Tensor
 ) -> Verification:
     """Redraw the drafts after the committed positions, coupled with the drafts that they replace.
+
+    The new drafts are written into `v`, which is returned. If the position after the last draft is
+    not committed, it gets a new draft, sampled from p.
 
     The coupling of q and p is maximal (SJD-PAC's adaptive continuation): each draft is kept with
     probability min(1, p / q) and otherwise redrawn from R(p, q). Either way the draft is now a

@@ -1,7 +1,7 @@
 """Traversal verification (NeurIPS 2025, arXiv 2505.12398): a tree is tested from its leaves up.
 
-Shapes: R rows of a pass, of which the first H + 1 are the spine; n nodes of a level, K candidates
-below each, V codes.
+Shapes: R rows of a pass, of which the first H + 1 are the spine (`Tree`); n nodes of a level, K
+candidates below each, V codes.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ def traversal_window(drafts: Tensor, q: Tensor, layout: Tree, u: Tensor) -> Tree
     """Return a window whose candidates are drawn anew under each parent.
 
     `drafts` [H + 1] are the spine's, drawn from q [H + 1, V]. Under a node of the spine the first
-    candidate is the spine's next draft; all others are drawn from the q of their depth. Row i of
-    `u` [levels, nodes of the last level] has the uniform numbers of the nodes of level i + 1.
+    candidate is the spine's next draft. All other candidates are drawn from the q of their depth,
+    under each parent without replacement. Row i of `u` [levels, nodes of the last level] has the
+    uniform numbers of the nodes of level i + 1.
     """
     climb, K = climb_on(layout, drafts.device), len(layout.children[0])
     parents = torch.cat(climb.levels[:-1])

@@ -112,8 +112,8 @@ class Climb(NamedTuple):
     """The tables with which traversal verification walks a tree; a node is a row of the window.
 
     Attributes:
-        levels: the nodes at each depth d, down to the last level with several candidates [K^d]. The
-            children of levels[d][j] are levels[d + 1][K j : K j + K].
+        levels: for each depth d, the nodes at that depth [K^d], down to the last level with several
+            candidates. The children of levels[d][j] are levels[d + 1][K j : K j + K].
         upward: all nodes in the order of their tests [rows]. A node comes after all nodes below it,
             and after its parent's earlier candidates.
         depth: depth of each node [rows].

@@ -73,9 +73,10 @@ class Number(_Part):
 class Pass(_Part):
     """One pass of a decode.
 
-    The drafts [H] begin at position `start` and were drawn from q [H, V]; p [rows, V] is the
-    model's. `numbers` decided the pass. `statuses` belong to the `committed` tokens. `chance` is
-    the pass's probability given the passes before.
+    The drafts [H] are those of the positions from `start` on, and were drawn from q [H, V]. Row i
+    of p [rows, V] is the model's distribution at position start + i. `numbers` decided the pass.
+    `statuses` belong to the `committed` tokens. `chance` is the pass's probability given the passes
+    before.
     """
 
     start: int
@@ -89,10 +90,10 @@ class Pass(_Part):
 
 
 class Way(_Part):
-    """All ways to a counterexample's `sequence` on which its `token` is committed with `status`.
+    """The decodes of a counterexample's `sequence` that commit its token with `status`.
 
-    A way is a series of passes. `chance` is the total probability of all these ways. `passes` are
-    the passes of the likeliest one.
+    That token is the counterexample's `token`, the first one after `prefix`. `chance` is the total
+    probability of these decodes. `passes` are the passes of the likeliest of them.
     """
 
     status: str
@@ -159,7 +160,7 @@ class Check(_Part):
 class SampledModel(_Part):
     """The pictures sampled from one model with some settings, and the passes that they took.
 
-    `log10_e` is the decimal logarithm of the model's e-value.
+    `log10_e` is the decimal logarithm of the e-value of this model's test (see `Samples`).
     """
 
     model: str
@@ -184,8 +185,8 @@ class Samples(_Part):
             tests planned. For vanilla AR's own pictures an e this large has at most the probability
             1 / e (Ville's inequality).
         statistics: number of statistics of the test.
-        deviation: how far above 1 / 8 an eighth's probability must be for the statistic of a single
-            token to detect this with probability 0.99.
+        deviation: how far above 1 / 8 an eighth's probability must be for the statistic of the
+            tokens at one position to detect this with probability 0.99.
         pooled: as `deviation`, for the statistic of all tokens together.
     """
 

@@ -58,12 +58,12 @@ def load(
         graphs: capture steps as CUDA graphs on a CUDA device.
         torchscript: allow a model's TorchScript files, which run code of their own.
         previews: the folder that keeps the preview decoders of public models; a model's decoder is
-            fitted when the model is first loaded.
+            fitted when the model is first loaded. None for no preview decoder.
 
     Raises:
         ValueError: the name is unknown.
-        ModelError: the model cannot be loaded. If it does not fit in memory, this is raised before
-            any weights are read or downloaded.
+        ModelError: the model cannot be loaded. If the device's free memory is known to be too
+            small, this is raised before any weights are read or downloaded.
     """
     if name not in CARDS:
         raise ValueError(f"There is no model called {name!r}; there is {', '.join(CARDS)}.")

@@ -71,9 +71,9 @@ class WindowCache:
         return sum(part.nbytes for part in self._all)
 
     def reset(self, rows: int) -> None:
-        """Discard all slots, and set the number of rows to `rows`, at most the number allocated.
+        """Discard all slots, and set R to `rows`, at most the number allocated.
 
-        The memory keeps the old values, to which no row attends; they must be finite.
+        The memory keeps the old values. Attention masks them, but they must be finite.
         """
         self._k, self._v = (part[:, :rows] for part in self._all)
         self._layers = list(zip(self._k.unbind(0), self._v.unbind(0), strict=True))
@@ -104,7 +104,7 @@ class WindowCache:
     def update(
         self, k: Tensor, v: Tensor, layer: int, *args: object, **kwargs: object
     ) -> tuple[Tensor, Tensor]:
-        """Write a layer's keys and values [R, H, L, D] of the window.
+        """Write a layer's keys and values of the window's L rows [R, H, L, D].
 
         Returns the layer's keys and values in all attended slots [R, H, end, D].
         """
@@ -114,9 +114,9 @@ class WindowCache:
         return self._attended[layer]
 
     def hidden(self, before: int) -> Tensor:
-        """Return which slots come after the first `before` rows of the window (bool [end]).
+        """Return which attended slots come after the window's first `before` rows (bool [end]).
 
-        The permanent slots are not among these.
+        It is False for permanent slots.
         """
         return self._slots[: self.end] >= self.first + before
 

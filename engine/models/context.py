@@ -19,10 +19,11 @@ from engine.models.slots import Slot
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """Prompt rows as embeddings [R, P, D], the conditional row first.
+    """A prompt's guidance rows as embeddings [R, P, D]: P inputs in each of R rows.
 
-    `start` is the length of each row's left padding. Raises ValueError where `embeddings` and
-    `start` do not fit each other.
+    The conditional row comes first. With guidance the unconditional row follows. `start` is the
+    length of each row's left padding. Raises ValueError where `embeddings` and `start` do not fit
+    each other.
     """
 
     embeddings: Tensor
@@ -37,6 +38,8 @@ class Prompt:
 
 class BodyContext:
     """Per-lane state: plan, prompt, KV cache and committed length.
+
+    Shapes: R guidance rows, L rows of a window, V codes.
 
     Attributes:
         hidden: the last window's hidden states [R, L, D].
@@ -129,10 +132,10 @@ class BodyContext:
     def mask(self, places: Tensor, before: int, parents: Parents) -> Tensor | None:
         """Return a window's additive attention mask [R, 1, T, end]; None if it would hide nothing.
 
-        R is the number of guidance rows, and `end` the number of the cache's attended slots.
+        T is the number of the window's inputs, and `end` that of the cache's attended slots.
 
         Args:
-            places: places of the window's inputs [T].
+            places: the inputs' places [T], as in `BodyModel.position_ids`.
             before: number of prompt inputs at the start of the window.
             parents: the parents of the inputs after the prompt's.
         """
@@ -178,8 +181,7 @@ class BodyContext:
     def _advance(self, frontier: int) -> None:
         """Drop the unconditional row if no position from `frontier` on is guided.
 
-        The row's part of the caches stays allocated until `close`, because freeing it would copy
-        the rest.
+        The row's part of the caches stays allocated: freeing this part would copy the rest.
         """
         if self.batch == 1 or not 0 < self.guided_tokens <= frontier + self.plan.before:
             return
@@ -211,9 +213,10 @@ class AheadContext(BodyContext):
 class FrontsContext(BodyContext):
     """The context of a plan that draws several rows of the grid at once (`Plan.fronts`).
 
-    In earlier slots a row sees the committed tokens, and those drafts that are the row's ancestors
-    by the window's `parents`. `cached` has the places of all inputs in the cache: the text's, the
-    known tokens', and those kept from windows. `window` has the places of the last window's inputs.
+    A row sees the text, and the committed tokens in slots before the one that the row asks for. Of
+    the drafts in such slots, a row sees its own and those of its ancestors by the window's
+    `parents`. `cached` has the places of all inputs in the cache: the text's, the known tokens',
+    and those kept from windows. `window` has the places of the last window's inputs.
     """
 
     def __init__(self, *args: Any) -> None:
@@ -275,7 +278,7 @@ def _tree(
 
 @functools.lru_cache(maxsize=256)
 def _others(parents: tuple[int, ...], device: torch.device) -> Tensor:
-    """Return for each row of a window the drafts that it does not follow (bool [L, L])."""
+    """Return, for each row, the drafts other than its own and its ancestors' (bool [L, L])."""
     drafts = torch.tensor([row != parent for row, parent in enumerate(parents)])
     return (drafts & ~ancestors(parents)).to(device)
 
@@ -289,8 +292,8 @@ def guide(logits: Tensor, guidance: float | Tensor) -> Tensor:
     """Apply classifier-free guidance, u + s (c - u), to raw logits [R, L, V].
 
     c is the conditional row, which comes first, and u the unconditional row. s is `guidance`: one
-    number, or one for each row of the window [L, 1]. Returns [L, V] in float32, or in float64 for a
-    network in float64.
+    number, or one for each row of the window [L, 1]. If R is 1 there is no u, and c is the result.
+    Returns [L, V] in float32, or in float64 for a network in float64.
     """
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
     return logits[0] if len(logits) == 1 else logits[1] + guidance * (logits[0] - logits[1])

@@ -108,8 +108,8 @@ def start(network: PreviewDecoder, codebook: Tensor, codes: Tensor, pictures: Te
     `pictures`, uint8 [N, H, W, 3], are the VQ decoder's pictures of the grids `codes` [N, h, w]. A
     code's patch is the mean of the code's pixels in these pictures, shrunk towards a prediction.
     The prediction is a linear map of the code's vector in the codebook [V, D], fitted by least
-    squares. A code that occurs in no grid gets the prediction alone. A code's features are its
-    patch's principal components.
+    squares. A code that occurs in no grid gets the prediction alone. A code's features are the
+    coordinates of its patch along the principal components of all patches, rescaled.
     """
     vectors = F.pad(codebook.float(), (0, 1), value=1.0)
     size = network.patches.embedding_dim
@@ -216,7 +216,7 @@ def fit_random(
 def fitted(
     model: ImageModel, folder: Path, report: Report = lambda progress: None
 ) -> PreviewDecoder | None:
-    """Return the decoder of `fit_random`, read from `folder` if an earlier start wrote it there.
+    """Return the decoder of `fit_random`, read from `folder` if an earlier run wrote it there.
 
     The file is named by the model's weights and codebook. A file that cannot be read, or that
     belongs to another model, is replaced. If the file cannot be written, a warning is logged.

@@ -35,6 +35,8 @@ class EagleDrafter(Drafter):
     The drafter's cache begins with the prompt's rows, if a subclass reads the prompt. The rows of
     committed tokens follow, and then the rows of the drafts. In the next step `extend` discards the
     drafts' rows.
+
+    Shapes: R guidance rows, L rows of a call, D channels of a hidden state, S slots of the cache.
     """
 
     def __init__(
@@ -161,8 +163,8 @@ class EagleDrafter(Drafter):
     def _mask(self, ctx: BodyContext, cache: WindowCache, newest: Tensor | None) -> Tensor | None:
         """Return the additive mask [R, 1, L, S] of L rows, or None if every row sees every slot.
 
-        `newest` [L, N] is the additive mask of the last N slots. Every row sees all slots before
-        these.
+        `newest` [L, N] is the additive mask of the last N slots; every row sees all slots before
+        these. If `newest` is None, every row sees the last slots too.
         """
         if newest is None:
             return None

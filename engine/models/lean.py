@@ -4,6 +4,9 @@ transformers loads the weights and stays the reference. In transformers' modules
 rows spends as much time between operations as in them. Here one matrix product gives queries, keys
 and values, and another gives gate and up. One operation computes a projection and adds it to the
 residual stream. What all layers share is computed once per pass.
+
+Shapes: R guidance rows; T rows of the window; S slots that attention reads; width D; H query heads
+and Hk key heads of size d.
 """
 
 from __future__ import annotations
@@ -27,9 +30,9 @@ class Cache(Protocol):
         """True if later passes will have the shapes of this pass."""
 
     def update(self, k: Tensor, v: Tensor, layer: int) -> tuple[Tensor, Tensor]:
-        """Write a layer's keys and values [R, H, T, d] of the window.
+        """Write a layer's keys and values [R, Hk, T, d] of the window.
 
-        Returns the layer's keys and values in all S slots.
+        Returns the layer's keys and values in all S slots, the window's included [R, Hk, S, d].
         """
 
 
@@ -41,10 +44,9 @@ class Projection:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One layer's weights; the module's own parameters are views of them.
+    """One layer's weights; the parameters of transformers' module are views of them.
 
-    `head_norm` is Chameleon's norm of queries and keys: scale and shift [H + Hk, d], for H query
-    heads and Hk key heads of size d.
+    `head_norm` is Chameleon's norm of queries and keys: scale and shift [H + Hk, d].
     """
 
     attention_norm: Tensor
@@ -241,10 +243,10 @@ def _fused(parameters: list[nn.Parameter]) -> Tensor:
 
 
 def fast_layout(weight: Tensor) -> Tensor:
-    """Return a weight [out, in], or [D], in its fastest memory layout.
+    """Return a weight, of any shape, in its fastest memory layout.
 
-    On a CPU, products of few rows with a matrix that has more outputs than inputs are faster if the
-    outputs of each input are contiguous.
+    On a CPU, products of few rows with a matrix [out, in] are faster if the outputs of each input
+    are contiguous, provided that out > in. Any other weight is returned as it is.
     """
     if weight.device.type == "cpu" and weight.dim() == 2 and len(weight) > weight.shape[1]:
         return weight.t().contiguous().t()

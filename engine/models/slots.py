@@ -47,7 +47,7 @@ class Slot:
         """Copy `values` into the slot's tensor called `name`, and return that tensor.
 
         The tensor stays at its address from race to race as long as `values` have its shape and
-        dtype. If the lane keeps no tensors, `values` itself is returned.
+        dtype. If the lane has no key, `values` itself is returned.
         """
         if not self.keeps:
             return values
@@ -70,7 +70,8 @@ class Slot:
     ) -> WindowCache:
         """Return the slot's cache called `name`, emptied, or a new one if kind or size do not fit.
 
-        The cache has at least `rows` rows and at least `slots` slots.
+        The cache has at least `rows` guidance rows and at least `slots` slots. If it is new, all
+        the slot's tensors and graphs are dropped.
         """
         cache, kind = self._caches.get(name), (layers, heads, dim, dtype, device, bucket)
         if cache is None or cache.kind != kind or cache.rows < rows or cache.slots < slots:

@@ -100,7 +100,7 @@ def sample(p: Tensor, u: Tensor) -> Tensor:
 
 
 def _invert(cumulative: Tensor, target: Tensor) -> Tensor:
-    """Return the index of the first cumulative sum above the target [..., 1].
+    """Return the index [..., 1] of the first sum in `cumulative` [..., V] above `target` [..., 1].
 
     If rounding puts the target at the total or beyond, return the last index that adds to the sum.
     """
@@ -203,8 +203,8 @@ class Support:
     """Distributions of N positions on the host, without the tokens of probability 0.
 
     `tokens` [N, k] are the tokens of probability above 0, and `shares` [N, k] their probabilities.
-    A position with fewer than k such tokens is padded with tokens of probability 0. The
-    distributions of a large picture take a gigabyte with all tokens, and a tenth of that with
+    k is the largest number of such tokens at one position. Other rows are padded with shares of 0.
+    The distributions of a large picture take a gigabyte with all tokens, and a tenth of that with
     top-k.
     """
 
@@ -254,7 +254,7 @@ class Sampled:
             self._keep()
 
     def all(self) -> Support:
-        """Return the support of all positions so far; there must be at least one."""
+        """Return one Support with all positions added so far; there must be at least one."""
         self._keep()
         return Support.join(self._kept)
 

@@ -12,8 +12,8 @@ NO_RANK = 1 << 62  # beyond all keys; its index is 0
 def rank_keys(values: Tensor) -> Tensor:
     """Return int64 keys of values [.., V] that order each row as a stable sort does.
 
-    The order is by value, and by index for equal values, so that no two keys of a row are equal.
-    Values must not be negative, and V is at most 2^20.
+    The order is by value in float32, and by index for equal values, so that no two keys of a row
+    are equal. Values must not be negative, and V is at most 2^20.
     """
     # Bits of floats that are not negative are in the floats' own order.
     order = values.float().contiguous().view(torch.int32).long()

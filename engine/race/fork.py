@@ -18,7 +18,7 @@ def fork(trace: Trace, race: str, lane: Any, cell: Any, token: Any) -> Infilling
     `token`. If `token` is None, `cell` is drawn again. `race` is the race's id.
 
     The values may come from a browser. Raises SettingError for an unknown lane, cell or token, for
-    a cell that the lane did not reach, or if nothing of the picture would be kept or drawn.
+    a cell that the lane did not reach, or if no token would be kept, or none would be drawn.
     """
     header = trace.header
     if type(lane) is not int or not 0 <= lane < len(header.lanes):

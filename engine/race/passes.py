@@ -51,9 +51,9 @@ def lane_seconds(card: ModelCard, dtype: torch.dtype, lane: Lane) -> float:
 def _seconds_a_weight(dtype: torch.dtype, width: int, rows: int, before: int) -> float:
     """Return the seconds that a pass takes for each weight, in layers as wide as `width`.
 
-    The pass reads `rows` tokens, with `before` slots of the cache already in use. A layer's
-    attention has 4 matrices of width x width; the rest of the layer has as many weights as 8 such
-    matrices.
+    The pass reads `rows` tokens in each of two guidance rows, with `before` slots of the cache
+    already in use. A layer's attention has 4 matrices of width x width; the rest of the layer has
+    as many weights as 8 such matrices.
     """
     weights = 12 * width**2
     config = LlamaConfig(

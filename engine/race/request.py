@@ -123,9 +123,10 @@ def reject_withdrawn(group: str, knob: str) -> None:
 
 
 def parse_value(default: Any, text: str) -> Any:
-    """Return a knob's value from text, with the type of its default.
+    """Return a knob's value from text: a bool, a number or text, as its default is.
 
-    Text that cannot be converted stays text; the settings reject it and say what they accept.
+    A number is an int if the text has only digits and a sign, else a float. Text that cannot be
+    converted stays text; the settings reject it and say what they accept.
     """
     if isinstance(default, bool):
         return {"true": True, "false": False}.get(text, text)
@@ -179,7 +180,7 @@ def lane_names(lanes: Sequence[TraceLane]) -> list[str]:
     """Return the short name of each lane of a race.
 
     A name is the decoder's title with the knobs that differ from their defaults: "GSD G=50". Lanes
-    that would have the same name get a number too.
+    that would have the same name also get their number in the race: "SJD (1)" and "SJD (3)".
     """
     names = []
     for lane in lanes:

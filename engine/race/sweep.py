@@ -23,7 +23,8 @@ def swept_knobs(lane: Lane) -> list[str]:
 class Sweep:
     """Lanes that differ from `base` only in `knob`: one for each of `values`, ascending.
 
-    Raises SettingError if the lane has no such numeric knob, or if a value is not allowed.
+    Raises SettingError if the lane has no such numeric knob, if a value is not allowed or occurs
+    twice, or if there are not 2 to MAX_LANES values.
     """
 
     base: Lane

@@ -65,8 +65,8 @@ INSTEAD: dict[str, tuple[str, ...]] = {  # by folded word
 class ClassNames(Names):
     """The names of the classes, and wider words such as "dog".
 
-    A class's name means the class's number. A wider word, its other names and the names of its
-    young mean the wider word.
+    A class's name means the class's number. A wider word, its synonyms and its words for young
+    animals (`Wider.also`, `Wider.young`) all mean the wider word.
     """
 
     def __init__(self) -> None:
@@ -114,7 +114,7 @@ class ClassNames(Names):
                     self._add([phrase(data.get(language, "").replace("_", " "))], Kind.UNKNOWN)
 
     def exact(self, key: str) -> Meaning | None:
-        """Return the meaning of a phrase as it stands, or of its words joined: "tea pot"."""
+        """Return the meaning of a phrase, or of its words joined: "teapot" for "tea pot"."""
         if (meaning := super().exact(key)) or min(map(len, key.split(" "))) < 3:
             return meaning
         return super().exact(key.replace(" ", ""))

@@ -64,10 +64,12 @@ class ClassName:
 
 
 def read_class(prompt: str) -> ClassReading:
-    """Return the class that a prompt names first, or by its number: "207", "class 207".
+    """Return the class that a prompt names, or whose number it is: "207", "class 207".
 
-    A wider word, such as "dog", stands for one of the classes that it includes: one that the prompt
-    names too, or else a typical one. Raises SettingError if the prompt names no class.
+    If a prompt names several classes, `_subject` chooses: usually the first. A wider word, such as
+    "dog", stands for one of the classes that it includes: one that the prompt names too, or else a
+    typical one. A class that the prompt excludes ("no pug") is not chosen. Raises SettingError if
+    the prompt names no class.
     """
     if match := _NUMBER.fullmatch(prompt):
         return ClassReading(_number(match[1]), sure=False)
@@ -151,7 +153,7 @@ def _meant(word: Word) -> int:
 
 
 def _kinds(word: Word) -> frozenset[int]:
-    """Return the classes that a word names; for a wider word, all its kinds."""
+    """Return the classes that a word names or, as a wider word, includes; most words have none."""
     if word.kind is Kind.THING:
         return frozenset([int(word.value)])
     return WIDER[word.name].kinds if word.kind in THINGS else frozenset()

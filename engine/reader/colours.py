@@ -1,6 +1,7 @@
 """Decides which colour words are grounds, and to which things colours and sizes belong.
 
-A ground fills the scene around its things: "a cat on green".
+A ground fills the scene around its things: "a cat on green". A COLOUR_BEHIND is a colour word that
+describes the noun before it, as "rojo" does.
 """
 
 from __future__ import annotations
@@ -85,11 +86,14 @@ def back(words: list[Word], at: int) -> int:
 
 
 def find_colours(names: Names, words: list[Word]) -> None:
-    """Mark the colour words that stand for a ground or a thing.
+    """Mark the colour words that stand for a ground or a thing, and the nouns that are colours.
 
     A colour before "background" stands for a ground, and so does a COLOUR_BEHIND after it ("fondo
     rojo"). A colour after "on" stands for a ground ("on green"), unless a word follows that the
     colour could describe ("on a green bed"). "orange" stands for a thing if it describes nothing.
+    In other languages than English a noun such as "naranja" is a colour directly after a thing
+    ("gato naranja"). "background" becomes a word without meaning if it has a ground, and an unknown
+    word otherwise.
     """
     elsewhere = is_elsewhere(word.text for word in words)
     for i, word in enumerate(words):

@@ -40,7 +40,7 @@ def _is_portuguese(names: Names, words: list[Word], at: int, elsewhere: bool) ->
     """Return whether the "no" at `at` is Portuguese for "in the".
 
     It is Portuguese if the prompt is not in English (`elsewhere`), or if a word next to the "no" is
-    a name that is not English.
+    a name that is not English. After punctuation it never counts as Portuguese.
     """
     beside = [words[i] for i in (at - 1, at + 1) if 0 <= i < len(words)]
     foreign = any(word.kind in NOUNS and not names.is_english(word.text) for word in beside)
@@ -51,8 +51,8 @@ def _behind(words: list[Word], denial: int) -> Iterator[int]:
     """Yield the index of each later word that the denial at index `denial` denies.
 
     These are the words that describe a noun, the noun itself, and the alternatives to the noun, but
-    no word after punctuation. A relation right after the denial is denied with its noun: "not on a
-    bed".
+    no word after punctuation. A relation at the beginning ("not on a bed") is not yielded, but is
+    marked as a word without meaning.
     """
     begins, ends, noun = True, False, denial
     for at in range(denial + 1, len(words)):

@@ -21,8 +21,8 @@ _MISSPELT = 3  # most words of a name that is searched for misspelt
 class Word:
     """Some words of a prompt that mean one thing.
 
-    `gap` is true if punctuation comes before the words, and `sure` if the words are spelt like the
-    name that they were read as.
+    `gap` is true if punctuation comes before the words, or if they are a known emoji. It is always
+    false in a text without spaces, such as Chinese. `sure` is false if the words are misspelt.
     """
 
     text: str
@@ -64,9 +64,9 @@ def is_elsewhere(texts: Iterable[str]) -> bool:
 def _read_emoji(names: Names, text: str) -> Word:
     """Return the word that an emoji stands for.
 
-    If `names` has a meaning for the emoji, the word has that meaning. Otherwise it means the last
-    thing in the emoji's English name, of which only the part before "with" is read. If there is no
-    thing, the word is unknown.
+    If `names` has a meaning for the emoji, the word has that meaning. Otherwise the emoji's English
+    name is read up to its first "with", and the word means the last thing in that part. If the part
+    has no thing, the word is unknown.
     """
     if meaning := names.emoji.get(text):
         return Word(text, *meaning, gap=True)
@@ -124,7 +124,8 @@ def _is_before_longer(names: Names, words: list[str]) -> bool:
 def _longest(names: Names, words: list[str], elsewhere: bool) -> tuple[Kind, str | int, int, bool]:
     """Return the meaning of the longest name with which `words` begin: its kind and value.
 
-    Also returns how many words the name has, and whether it is spelt correctly.
+    Also returns how many words the name has, and whether it is spelt correctly. If `words` begin
+    with no name, the result is about the first word alone: a number, or a kind that means nothing.
     """
     for used in range(len(words), 0, -1):
         key = " ".join(words[:used])

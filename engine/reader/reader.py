@@ -215,7 +215,11 @@ def reader_of(weights: Path) -> SceneReader:
 
 
 def _find_activities(words: list[Word]) -> None:
-    """Replace a person by the thing that shows the person's activity: "a woman surfing"."""
+    """Replace a person by the thing that shows the person's activity: "a woman surfing".
+
+    An activity of no person is a thing itself if the prompt names no other thing. Otherwise it is
+    an unknown word, and so is left out.
+    """
     alone = not any(word.kind is Kind.THING for word in words)
     for i, word in enumerate(words):
         before = back(words, i)
@@ -243,7 +247,11 @@ def _find_activities(words: list[Word]) -> None:
 
 
 def _find_kinds(words: list[Word]) -> None:
-    """Leave out each noun that only says what kind of thing the next noun is."""
+    """Let a noun that only describes the next noun stand for no thing of its own.
+
+    If both nouns mean the same thing, as in "city skyline", the first becomes a word without
+    meaning. If the first is in KINDS, it becomes an unknown word, and so is left out.
+    """
     for i, (word, behind) in enumerate(pairwise(words)):
         of = behind.text == "of" and i + 2 < len(words)
         behind = words[i + 2] if of else behind
@@ -284,9 +292,12 @@ def _count(words: list[Word]) -> list[Group]:
 
 
 def _relation(words: list[Word], groups: list[Group]) -> tuple[Kind, int]:
-    """Return the relation that places the things; it is Kind.LINK if they are side by side.
+    """Return the relation between the things, and the index of the group just before its object.
 
-    Also returns the index of the last group before the word for the relation.
+    The relation is ABOVE, BELOW or RIGHT: the groups up to that index are above, below or right of
+    the groups after it. In "a cat above a dog" the object is the dog. Chinese puts the word for the
+    relation last ("A, B above"); the object is then the last group. If no relation is found, the
+    things are side by side, and the result is (Kind.LINK, 0).
     """
     for i, (group, behind) in enumerate(pairwise(groups)):
         for at in range(group.at + 1, behind.at):
@@ -304,9 +315,9 @@ def _relation(words: list[Word], groups: list[Group]) -> tuple[Kind, int]:
 def _reaches(words: list[Word], at: int, thing: int) -> bool:
     """Return whether the thing at index `thing` is the object of the relation at index `at`.
 
-    Between the relation and the thing there may only be counts, colours, sizes, unknown words and
-    words without meaning. An unknown word with a word without meaning after it is itself the
-    object, and the thing is not: "roof" in "a cat on the roof of a house".
+    It is if only counts, colours, sizes, unknown words and words without meaning stand between the
+    two. The exception is a word without meaning that comes after an unknown word. Then the unknown
+    word is the object: in "a cat on the roof of a house" that is "roof", not the house.
     """
     unknown = False
     for word in words[at + 1 : thing]:
@@ -356,7 +367,7 @@ def _trim(groups: list[Group], words: list[Word]) -> dict[float, str]:
 def _arrange(groups: list[Group], relation: Kind, at: int) -> tuple[Layout, list[Group]]:
     """Return the layout and its things in reading order.
 
-    `at` is the index of the last group before the relation.
+    `at` is the index of the group just before the relation's object, as in `_relation`.
     """
     if relation in (Kind.BELOW, Kind.RIGHT):
         groups = groups[at + 1 :] + groups[: at + 1]

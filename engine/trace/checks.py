@@ -60,7 +60,11 @@ def _check_places(table: StepTable, length: int) -> None:
 
 
 def check_refs(table: StepTable) -> None:
-    """Check that each row of `positions` refers only to rows that exist."""
+    """Check that the rows of `positions` refer to rows that exist.
+
+    `distributions`, `groups` and `candidates` must have exactly as many rows as `positions` refers
+    to. A draft whose q is its position's p in an earlier step needs that step's row.
+    """
     if (table.positions["refs"] & 8).any():
         raise PackingError("a position refers to what there is not")
     if (table.earlier[table.source == Source.BEFORE] < 0).any():

@@ -25,10 +25,10 @@ _TOGETHER = "top"  # a field stored row by row, because it often repeats the row
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """How much the lanes of a file that are still to be read may hold together.
+    """The most that a file's unread lanes may hold together.
 
-    `steps` and `positions` are numbers of rows of these two tables. `bytes` is the memory that the
-    rows of all tables take once they are unpacked.
+    `steps` and `positions` limit the rows of the tables with these names. `bytes` limits the memory
+    that the rows of all tables take once they are unpacked.
     """
 
     steps: int
@@ -128,9 +128,10 @@ def _check_size(rows: dict[str, np.ndarray], room: Room) -> None:
 def _check_heads(stored: Rounded, room: int) -> None:
     """Check what `rejections.restored` requires of stored rejections.
 
-    Raises PackingError if the restored rows would take more than `room` bytes, or if p(x) or q(x)
-    of a rejected draft x lies outside 0 to 1. Also raises PackingError if a head counts more than
-    SUPPORT tokens, or if the counts of all heads do not add up to the rows of `listed`.
+    Each rejection has a row in `stored.heads`; the row's `count` is the number of its tokens in
+    `stored.listed`. Raises PackingError if a count exceeds SUPPORT, or if the counts do not add up
+    to the rows of `stored.listed`. Also raises it if p(x) or q(x) of a rejected draft x lies
+    outside 0 to 1, or if the restored rows would take more than `room` bytes.
     """
     counts = stored.heads["count"]
     if len(counts) * DTYPES["rejections"].itemsize > room:

@@ -93,7 +93,10 @@ class _Expected:
         return np.where((p == NONE) | (q == NONE), NONE, ratio).astype("<u2")
 
     def _share(self, tokens: np.ndarray, shares: np.ndarray) -> np.ndarray:
-        """Return the draft's share among `tokens` [N, TOP]; 0 if it is not one of them."""
+        """Return each draft's share in `shares` [N, TOP], the shares of `tokens` [N, TOP].
+
+        The share is 0 if the draft is not among its row's tokens, and NONE without a draft.
+        """
         draft = self.rows["draft"]
         share = (shares * (tokens == draft[:, None])).sum(-1)
         return np.where(draft == NONE, NONE, share).astype("<u2")

@@ -197,10 +197,10 @@ class StepTable:
 class Step:
     """One step of a decoder: one target forward pass and the verification after it.
 
-    The first rows of the step's table are the positions that it committed; they are final. The
-    other rows are the drafts that the next step finds in its window. A lane may build the rows of
-    many steps together, when the rows of one of them are first read. Raises ValueError if no token
-    is committed.
+    In the step's table, the first rows of `positions` are the committed positions, which are final.
+    The other rows are drafts: the next step finds them in its window, except those that this step
+    dropped (`Status.DROPPED`). A lane may build the rows of many steps together, when the rows of
+    one of them are first read. Raises ValueError if no token is committed.
 
     Attributes:
         nfe: the decoder's target passes so far, including this one.
@@ -266,7 +266,7 @@ class Step:
 
     @property
     def window(self) -> np.ndarray:
-        """The rows of the positions that the step did not commit: the remaining drafts."""
+        """The rows of the touched positions that the step did not commit."""
         return self.positions[self.after - self.before :]
 
 

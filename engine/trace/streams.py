@@ -14,7 +14,7 @@ FILTERS = [{"id": lzma.FILTER_LZMA2, "dict_size": 2**22, "lc": 0, "lp": 0, "pb":
 
 
 class PackingError(ValueError):
-    """Packed bytes are unreadable, or no race can have left them; the message says why."""
+    """Packed bytes are unreadable, or cannot come from a race; the message says why."""
 
 
 def pack(data: bytes) -> str:

@@ -1,12 +1,13 @@
-"""Block verification of drafts that are kept from pass to pass: two lossless parts that are not
-lossless together.
+"""Block verification of kept drafts: two lossless parts that are not lossless together.
 
 Block verification (Sun et al., ICLR 2025, arXiv 2403.10444, Alg. 2) requires a pass's drafts to be
 independent of one another given their q. SCD's maximal coupling (arXiv 2510.24211) keeps a draft
-with probability min(1, p / q), where p depends on the drafts before that one. So which later drafts
-are kept depends on the earlier ones. In block verification an earlier draft is accepted if a later
-one passes its test. Here the later draft depends on the earlier draft about which its test decides.
-Tested one by one, kept drafts are fine: each test then decides about its own draft alone."""
+for the next pass with probability min(1, p / q), where p depends on the drafts before that one. So
+which later drafts are kept depends on the earlier ones. In block verification the test of a later
+draft decides about earlier drafts too. Here the later draft itself depends on those earlier drafts,
+and block verification does not allow for that. Tested one by one, kept drafts are fine: each test
+then decides about its own draft alone.
+"""
 
 from __future__ import annotations
 

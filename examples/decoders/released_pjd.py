@@ -1,12 +1,15 @@
-"""PJD's rule within one row as its authors released it: boyaliao/PJD, `SpeculativeSampler.__call__`
-in `scheduler/jacobi_iteration_lumina_mgpt.py`.
+"""PJD's rule within one row of the picture, as its authors released it.
 
-Up to the first rejection it is SJD. A later draft x stays where p(x) / q(x) > 0.5, with its old q.
-All other later drafts are redrawn from p, which becomes their q. A draft stays because of its
-value, so it is a sample of neither q nor p. Its own test takes it for a sample of q. PJD gives each
-row of the picture a window. Here one window goes through the picture in raster order, and is
-verified as PJD verifies its topmost row. The window's new drafts are SJD's. PJD promises good
-pictures, not the same distribution."""
+Source: boyaliao/PJD, `SpeculativeSampler.__call__` in `scheduler/jacobi_iteration_lumina_mgpt.py`.
+
+Up to the first rejection the rule is SJD's. A later draft x stays if p(x) / q(x) > 0.5, and keeps
+its old q. All other later drafts are redrawn from p, which becomes their q. A draft that stays does
+so because of its value, so it is a sample of neither q nor p. Its own test takes it for a sample of
+q. PJD promises good pictures, not the same distribution.
+
+PJD gives each row of the picture a window. Here one window goes through the picture in raster
+order, and is verified as PJD verifies its topmost row. The window's new drafts are SJD's.
+"""
 
 from __future__ import annotations
 

@@ -1,10 +1,13 @@
-"""SCD's maximal coupling as its authors released it: junhyukso/SCD, `SpeculativeSampler.__call__`
-in `lumina1/scheduler/jacobi_iteration_lumina_mgpt_SCDMC.py`.
+"""SCD's maximal coupling as its authors released it.
 
-After the first rejection a draft is kept with probability min(1, p / q), else redrawn from R(p, q).
-Either way it is a sample of the newer p. But a kept draft is stored with its old q, so the next
-test compares it with a distribution that it no longer has. A redrawn draft is stored with p, as it
-should be."""
+Source: junhyukso/SCD, `SpeculativeSampler.__call__` in
+`lumina1/scheduler/jacobi_iteration_lumina_mgpt_SCDMC.py`.
+
+After the first rejection a draft is kept with probability min(1, p / q), else redrawn from the
+residual R(p, q). Either way the draft is then a sample of the newer p. But a kept draft is stored
+with its old q, so the next test compares it with a distribution that it no longer has. A redrawn
+draft is stored with p, as it should be.
+"""
 
 from __future__ import annotations
 

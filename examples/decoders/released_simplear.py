@@ -1,14 +1,15 @@
 """SJD as SimpleAR released it: wdrink/SimpleAR, `SimpARForCausalLM.generate_visual_sjd` in
 `simpar/model/language_model/simpar_qwen2.py`.
 
-The first pass reads padding and commits the likeliest first token. At every other position it
-drafts the likeliest token with q = p, though that token was not sampled from p. The second pass
-accepts at least one of these drafts by force. So the first two tokens are not samples of p, and the
-other drafts are tested as samples of q, which they are not. From the third pass on, the draft that
-the release accepts by force is the residual sample of the pass before, with q = p. That draft would
-pass its test anyway. Here each pass commits its residual sample itself, so from the third pass on
-one draft fewer is accepted by force. The released window is the whole rest of the picture. In a
-smaller window, new drafts begin as SJD's do."""
+The first pass reads padding. It commits the likeliest first token, and drafts the likeliest token
+at every other position. Each draft's q is the p of this pass, though the draft was not sampled from
+p. The second pass accepts the first of these drafts by force. So the first two tokens are not
+samples of p, and the other drafts are tested as samples of q, which they are not.
+
+From the third pass on, the draft that the release accepts by force is the residual sample of the
+pass before, with q = p. That draft would pass its test anyway. Here each pass commits its residual
+sample itself, so from the third pass on one draft fewer is accepted by force. The released window
+is the whole rest of the picture. In a smaller window, new drafts begin as SJD's do."""
 
 from __future__ import annotations
 

@@ -50,7 +50,10 @@ class LongestPath(CandidateWalk):
             self.descend(self.children, candidates, q, chosen)
 
     def longest(self, node: int, level: int) -> list[int]:
-        """Return the candidate taken at each level below a node."""
+        """Return the longest accepted path below `node`, whose depth is `level`.
+
+        The path has the index of the accepted candidate at each further level.
+        """
         best: list[int] = []
         if level == min(len(self.levels), int(self.room)):
             return best

@@ -1,14 +1,17 @@
 """Block verification as vllm-ascend shipped it until pull request 7808 (issue 7807):
 `rejection_random_sample_block_verify_kernel` in `vllm_ascend/ops/triton/reject_sample.py`.
 
-Let a_i = min(1, a_{i-1} p_i(x_i) / q_i(x_i)), and let u_1, u_2, .. be uniform numbers. The kernel
-accepts all drafts up to the last draft i for which the product of u_1 to u_i is at most a_i. It
-replaces the next draft by a sample of R(p, q). In the paper (Sun et al., ICLR 2025, arXiv
-2403.10444, Alg. 2) draft i passes if u_i alone is at most h_i, and the sample is of R(a_i p, q).
-h_i depends on a_i and on the sum of max(a_i p - q, 0) at the next position (`verify_block`), and is
-never above a_i. A product of several numbers is below a_i with a probability above a_i, so later
-drafts are accepted too often. vllm-ascend uses the kernel for three and more drafts of a drafter;
-here the drafts are SJD's."""
+Draft x_i was drawn from q_i, and p_i is the model's distribution there. Let a_0 = 1 and a_i =
+min(1, a_{i-1} p_i(x_i) / q_i(x_i)), and let u_1, u_2, .. be uniform numbers. R(p, q) is the
+residual: max(p - q, 0), scaled to sum to 1.
+
+The kernel accepts all drafts up to the last draft i for which the product of u_1 to u_i is at most
+a_i. It replaces the next draft by a sample of R(p, q), with p and q of that next position. In the
+paper (Sun et al., ICLR 2025, arXiv 2403.10444, Alg. 2) draft i passes if u_i alone is at most h_i,
+and the sample is of R(a_i p, q). h_i depends on a_i and on the sum of max(a_i p - q, 0) at the next
+position (`verify_block`), and is never above a_i. A product of several numbers is below a_i with a
+probability above a_i, so later drafts are accepted too often. vllm-ascend uses the kernel for three
+and more drafts of a drafter; here the drafts are SJD's."""
 
 from __future__ import annotations
 

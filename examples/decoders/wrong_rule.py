@@ -3,9 +3,9 @@
 It looks right: drafts are accepted with SJD's probability, and the model's own sample replaces a
 rejected one. But accepted drafts already give token y its share min(p, q)(y), and the rejected
 ones, a share TV(p, q), add all of p again. So y is committed with probability
-min(p, q)(y) + TV(p, q) p(y) instead of p(y): too often where q has more than p. Only R(p, q) should
-be added. `PHOTO_FINISH_DECODERS=examples/decoders/wrong_rule.py make run` puts it on the page, and
-its pictures look fine."""
+min(p, q)(y) + TV(p, q) p(y) instead of p(y): too often where q has more than p. Only the residual
+R(p, q) should be added. `PHOTO_FINISH_DECODERS=examples/decoders/wrong_rule.py make run` puts the
+decoder on the page, and its pictures look fine."""
 
 from __future__ import annotations
 

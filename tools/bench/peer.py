@@ -277,9 +277,10 @@ PEERS: dict[str, Callable[[Any, Sampling, int], Generate]] = {
 def run_round(
     model: ImageModel, generate: Generate, prompt: str, seed: int, tokens: int | None = None
 ) -> Round:
-    """Draw a picture by vanilla AR, then by `generate` with each cache.
+    """Draw a picture by vanilla AR, then by `generate` with each cache; return the seconds.
 
-    Only the first `tokens` tokens are drawn; by default, the whole picture.
+    Vanilla AR draws only the first `tokens` tokens, by default the whole picture. `generate` must
+    come from `peer_of` with the same `tokens`.
     """
     stats, begin = LaneStats(), time.perf_counter()
     steps = VanillaAR(model).steps(prompt, seed)

@@ -67,7 +67,7 @@ class Case:
 def standard_toys() -> tuple[tuple[StandardToy, Toy, Plan, Joint], ...]:
     """Return each entry of SMALL and LARGER with its model, plan and joint distribution.
 
-    All is in float64.
+    The first call must be within `exactly`, so that all is in float64.
     """
     built = [(each, *each.build()) for each in (*SMALL, *LARGER)]
     return tuple((each, model, plan, model.joint_distribution(plan)) for each, model, plan in built)
@@ -120,7 +120,8 @@ class Cases:
     Attributes:
         done: the enumerated cases, smallest models first.
         left_out: the cases that took too long, in words.
-        not_enumerable: the reasons why something could not be enumerated, in order.
+        not_enumerable: the reasons why something could not be enumerated, as keys: each reason
+            once, the earliest first.
         hidden: whether the decoder does something that an enumeration does not see.
     """
 

@@ -1,6 +1,6 @@
 """Checks of what a lane must do, whatever its distribution is.
 
-They run on small models with real random numbers.
+They run on small models, and draw random numbers from a few seeds as a race does.
 """
 
 from __future__ import annotations

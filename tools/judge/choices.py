@@ -39,7 +39,7 @@ class Choices:
     """The choices of one run.
 
     `script` says which option each of the first choices takes; later choices take the first
-    option.
+    option. `weight` is the probability of the choices so far.
     """
 
     def __init__(self, script: list[int], intervals: Intervals) -> None:
@@ -75,10 +75,10 @@ class Choices:
         self.weight = state.weight
 
     def part(self, number: int, bounds: list[float]) -> int:
-        """Choose in which part between two `bounds` the number lies; return the part's index.
+        """Choose a part of (0, 1) in which the number lies; return the part's index.
 
-        The parts divide (0, 1). Only a part that overlaps the number's interval can be chosen, and
-        the choice narrows the interval.
+        Part i reaches from bounds[i] to bounds[i + 1]. Only a part that overlaps the number's
+        interval can be chosen, and the choice narrows the interval.
         """
         low, high = self.intervals.get(number, (0.0, 1.0))
         parts = [(max(low, a), min(high, b)) for a, b in pairwise(bounds)]
@@ -112,9 +112,9 @@ def outcomes(
 ) -> Iterator[tuple[Choices, Any]]:
     """Yield the choices and the value of every outcome of a computation.
 
-    For each further option of a choice that `run` makes, `run` runs again. But `run` may postpone a
-    choice. A postponed choice is made when `read` reads its outcome, or when the caller does so
-    before asking for the next outcome. For each further option of such a choice, only `read` runs
+    `run` runs again for each further option of a choice that it makes. But `run` may postpone a
+    choice. That choice is made when `read` reads its result, or when the caller reads it before
+    asking for the next outcome. For each further option of a postponed choice only `read` runs
     again, on the same result of `run`. A postponed choice that nobody reads is never made.
 
     Args:

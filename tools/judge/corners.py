@@ -1,7 +1,8 @@
 """The settings of a decoder that are judged: its defaults, and combinations of knobs' corners.
 
 A knob's corners are its choices, or its default and the ends of its range. For any three knobs,
-every valid combination of their corners occurs in some of the settings.
+every valid combination of their corners occurs in some of the settings. A knob that has no effect
+has its default, if that is valid.
 """
 
 from __future__ import annotations
@@ -69,10 +70,11 @@ def _rows(
 ) -> Iterator[dict[str, Any]]:
     """Yield rows with the values `some`, best first, for the caller to take the first valid one.
 
-    A row has a value for every knob. Besides `some`, each row has the values that knobs of `some`
-    need to have an effect. If these values contradict each other, there is no row. In the first
-    row the other knobs complete many of the remaining `combinations` (`_filled`). In the second
-    they have their defaults. In each later row one of them has another value.
+    A row has a value for every knob. A knob of `some` may need another knob's value to take effect
+    (`Knob.needs`); every row has that value too. If these values contradict each other, there is no
+    row. All other knobs vary from row to row. In the first row their values complete many of
+    `combinations`, the combinations that are still to be judged (`_filled`). In the second row they
+    have their defaults. In each later row one of them has another value.
     """
     defaults = {name: default for name, (_, default) in specs.items()}
     needed = dict(some)
@@ -109,8 +111,8 @@ def _filled(
 ) -> dict[str, Any]:
     """Return `some` with a value added for each of the other knobs.
 
-    The knobs get their values in order. A knob gets the value that completes the most remaining
-    `combinations`, together with the values set so far.
+    The knobs get their values in order. A knob gets the value that, with the values set so far,
+    completes the most of `combinations`, which are still to be judged.
     """
     row = dict(some)
     order = list(values)

@@ -15,7 +15,7 @@ from tools.judge.ways import DIGITS, ways_to
 
 
 def counterexample(kind: type[WindowDecoder], case: Case) -> Counterexample:
-    """Return the counterexample of a case that differs; must be called within `exactly`."""
+    """Return the counterexample of a case that differs; call it within `enumeration.exactly`."""
     prefix, token, p, decoder_p = first_difference(case)
     start = (*prefix, token)
     every = {*case.joint, *case.expected}
@@ -57,9 +57,9 @@ def true_shift(case: Case) -> float:
 def first_difference(case: Case) -> tuple[tuple[int, ...], int, float, float]:
     """Return the shortest prefix after which the decoder differs from vanilla AR, and a next token.
 
-    If several prefixes of that length differ, the prefix and the token with the largest difference
-    are returned: the difference between the token's two probabilities, times the probability that
-    the decoder draws the prefix.
+    Of all prefixes of that length and their next tokens, those with the largest difference are
+    returned. The difference is that between the token's two probabilities, times the probability
+    that the decoder draws the prefix.
 
     Returns:
         The prefix, the token, and its probabilities by vanilla AR and by the decoder.
@@ -79,8 +79,9 @@ def first_difference(case: Case) -> tuple[tuple[int, ...], int, float, float]:
 def _tokens(case: Case, n: int) -> list[tuple[tuple[int, ...], float, float, float]]:
     """Return every prefix of n + 1 tokens that vanilla AR or the decoder may draw.
 
-    Each row has the prefix, the probability that the decoder draws its first n tokens, and the two
-    probabilities of its last token given those: vanilla AR's and the decoder's.
+    Prefixes are left out if one of the two cannot draw their first n tokens. Each row has the
+    prefix, the probability that the decoder draws its first n tokens, and the probability of its
+    last token given the first n, by vanilla AR and by the decoder.
     """
     before, after = _prefixes(case.joint, n), _prefixes(case.joint, n + 1)
     p_before, p_after = _prefixes(case.expected, n), _prefixes(case.expected, n + 1)

@@ -338,7 +338,7 @@ def _settled_proposal(
 def _copied(state: DecodeState) -> DecodeState:
     """Return a copy of a state, including the attributes that a decoder added to it.
 
-    Outcomes that are still open are chosen now.
+    Comparisons and samples whose outcome is still open get one now, as in `copied`.
     """
     twin = copy.copy(state)
     for name, value in vars(state).items():

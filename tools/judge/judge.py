@@ -176,7 +176,10 @@ def _outcome(
 
 
 def _identical(kind: type[Decoder], every: Sequence[Settings]) -> bool:
-    """Return whether the decoder draws exactly vanilla AR's pictures from real random numbers."""
+    """Return whether decoder and vanilla AR draw the same pictures from the same seeds.
+
+    The decoder draws with each of the settings `every` from each of SEEDS.
+    """
     for model, plan in pictures(kind):
         for seed in SEEDS:
             expected = VanillaAR(model, plan=plan).generate("", seed)

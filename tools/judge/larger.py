@@ -52,10 +52,11 @@ def sample_larger(
     progress: Callable[[str], None],
     work: Work,
 ) -> None:
-    """Sample the larger models until one differs; the results are added to `sampled`.
+    """Sample the larger models until a test finds a difference; add the results to `sampled`.
 
-    Each model is sampled with the default settings. The first model is also sampled with settings
-    for those values of knobs that no enumerated case has.
+    `every` has all judged settings, the defaults first. Each model is sampled with the defaults.
+    The first model is also sampled with settings that have those values of knobs that no enumerated
+    case has.
     """
     models = [n for n, standard in enumerate(SAMPLED) if standard.suits(kind)]
     more = [every.index(settings) for settings in cases.uncovered(every)]
@@ -90,7 +91,10 @@ def _drawn(task: Task) -> tuple[SampledPictures, frozenset[int]]:
 
 
 def samples_of(sampled: Sequence[Drawn], every: Sequence[Settings]) -> Samples | None:
-    """Sum the sampled pictures up for a verdict; return None if nothing was sampled."""
+    """Sum the sampled pictures up for a verdict; return None if nothing was sampled.
+
+    `every` has all judged settings, the defaults first.
+    """
     if not sampled:
         return None
     tests, largest = sampled[0].tests, max(each.found.log_e for each in sampled)
@@ -122,7 +126,7 @@ def samples_of(sampled: Sequence[Drawn], every: Sequence[Settings]) -> Samples |
 
 
 def coverage_of(kind: type[Decoder], cases: Cases, sampled: Sequence[Drawn]) -> Coverage:
-    """Return the behaviours that were seen in enumerations, and those seen in sampled pictures."""
+    """Return how much of the decoder's behaviour enumerations and sampled pictures showed."""
     passes = [case.found for case in cases.done]
     drawn = [each.found.coverage for each in sampled]
     run = frozenset().union(*(each.lines for each in sampled))

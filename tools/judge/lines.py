@@ -32,7 +32,10 @@ def _lines(code: CodeType) -> Iterator[int]:
 
 @contextmanager
 def lines_run(kind: type[Decoder]) -> Iterator[set[int]]:
-    """Collect the lines of the class's file that run within this context, in this thread."""
+    """Yield a set that collects the numbers of the lines of the class's file that run.
+
+    Only lines that run in this thread, within this context, are collected.
+    """
     lines, before = set[int](), sys.gettrace()
     file = str(source_of(kind))
 

@@ -21,8 +21,9 @@ from tools.judge.symbolic import SymbolicNoise, settled
 class FixedNoise(Noise):
     """Noise with some given uniform numbers; all other uniform numbers are 0.5.
 
-    For each purpose, `rows` has a row [count] for each position, or a single row that all positions
-    share.
+    A keyword argument has the name of a purpose in lower case: `verify=[[0.3, 0.9]]`. Its value
+    has a row [count] for each position, or a single row that all positions share. Gumbel noise is
+    0.
     """
 
     def __init__(self, **rows: list[list[float]]) -> None:
@@ -60,8 +61,8 @@ def verify_chain(
 ) -> Verification:
     """Return the verification of a chain of drafts [H].
 
-    p is [H + 1, V] and q is [H, V], or each is one row for all positions. `rows` has the uniform
-    numbers that FixedNoise gets.
+    p is [H + 1, V] and q is [H, V], or each is one row for all positions. `rows` are the keyword
+    arguments of FixedNoise.
     """
     state = verifying(decoder)
     state.noise = FixedNoise(**rows)
@@ -81,9 +82,10 @@ class TestedNoise(SymbolicNoise):
 def first_tokens(decoder: WindowDecoder, p: Tensor, q: Tensor, x: int) -> tuple[Tensor, Tensor]:
     """Return two arrays [V] of probabilities of the first token, whose draft is x.
 
-    The first array has the probability that the draft is rejected and replaced by each token; it
-    sums to the probability of a rejection. The second array has the probability that each token is
-    committed. Both cover all outcomes of the random numbers.
+    x was drawn from q [V]. p [V] is the model's distribution, also after the draft. The first array
+    has the probability that the draft is rejected and replaced by each token; it sums to the
+    probability of a rejection. The second array has the probability that each token is committed.
+    Both cover all outcomes of the random numbers.
     """
     replaced, committed = torch.zeros(2, len(p), dtype=torch.float64)
 
@@ -104,7 +106,7 @@ def first_tokens(decoder: WindowDecoder, p: Tensor, q: Tensor, x: int) -> tuple[
 def committed_distribution(decoder: WindowDecoder, p: Tensor, q: Tensor) -> Tensor:
     """Return the distribution [V] of the first token that one verification commits.
 
-    The draft of that verification is drawn from q.
+    The draft is drawn from q [V]. p [V] is the model's distribution, also after the draft.
     """
     drafts = [x for x in range(len(p)) if q[x] > 0]
     return torch.stack([float(q[x]) * first_tokens(decoder, p, q, x)[1] for x in drafts]).sum(0)

@@ -1,9 +1,11 @@
 """Decodes some paths of an enumeration again, as a race decodes.
 
-This tests the enumeration, which took each turn by itself, from a copy of the state. Here the
-decoder's own `steps` gets real random numbers from the path's intervals. It must draw the path's
-tokens again, whatever was decoded before, and whatever the seed. If it does not, the decoder keeps
-something outside the state, has a loop of its own or draws numbers of its own.
+A path is one decode of the enumeration: its tokens, and the intervals of the random numbers that
+lead to them. The enumeration took each turn by itself, from a copy of the state. Here the decoder's
+own `steps` decodes a path from start to end, with real random numbers from the path's intervals.
+`steps` must draw the path's tokens again, whatever was decoded before, and whatever the seed. If it
+does not, the decoder keeps something outside the state, has a loop of its own or draws numbers of
+its own.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ class HiddenState(NotEnumerable):
 
 @dataclass(frozen=True)
 class Path:
-    """A decode from its start, up to its end or to some pass.
+    """A decode from its start to some pass; a whole path goes to the decode's end.
 
     Attributes:
         numbers: the intervals of the random numbers that decided the path.
@@ -84,10 +86,11 @@ class GivenNoise(Noise):
         return values
 
     def gumbel(self, start: int, count: int, codes: int) -> Tensor:
-        """Return Gumbel noise.
+        """Return Gumbel noise [count, codes].
 
-        For two codes it is (0, logit u), where u is the position's number as in
-        `SymbolicNoise.gumbel`.
+        For two codes a position's noise is (0, logit u). u is the position's uniform number, scaled
+        into its interval if it has one. Code 0 is then sampled exactly if u is below the
+        probability of code 0, as in `SymbolicNoise.gumbel`.
         """
         if codes != 2:
             return super().gumbel(start, count, codes)

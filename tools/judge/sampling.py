@@ -1,10 +1,11 @@
 """Tests sampled pictures against vanilla AR's distribution; the test may stop at any time.
 
-The distribution p of a picture's token, given the tokens before it, is known exactly. The codes are
-put in some order. The token's rank is the total probability of the codes before it, plus a random
-share of its own. For vanilla AR's pictures the ranks are independent uniform numbers, whatever the
-model. A statistic counts how many ranks of some tokens lie in each eighth of (0, 1). These tokens
-are chosen by their place, and by the tokens before them.
+The distribution p of a picture's token, given the tokens before it, is known exactly. Put all codes
+in some order. The token's rank is the total probability of the codes that precede the token's code
+in that order, plus a random share of the token's own probability. For vanilla AR's pictures the
+ranks are independent uniform numbers, whatever the model. A statistic counts how many ranks of some
+tokens lie in each eighth of (0, 1). These tokens are chosen by their place, and by the tokens
+before them.
 
 Tokens are never chosen by their status: a lossless decoder may accept likelier tokens more
 often.
@@ -84,7 +85,7 @@ class SampledPictures:
 
     @property
     def log_e(self) -> float:
-        """The log of the mean of all statistics' e-values."""
+        """The log of the mean of all statistics' e-values; inf if `impossible`."""
         if self.impossible:
             return math.inf
         return log_mean([log_e_value(each) for each in self.counts.values()])
@@ -136,10 +137,10 @@ def ranks_of(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
     """Return a picture's tokens that are not forced, and two ranks of each.
 
-    A rank is the probability of all codes before the token's, plus a share of the token's own. The
-    codes are sorted by probability for the first rank, and by their numbers for the second.
-    `shares` [length] has each position's share, uniform in (0, 1). Returns None if a token is
-    impossible.
+    A rank is the total probability of the codes before the token's, plus a share of the token's
+    own. For the first rank the codes are sorted by probability, likeliest first; for the second, by
+    their numbers. `shares` [length] has each position's share, uniform in (0, 1). Returns None if a
+    token has p = 0.
     """
     free, by_chance, by_number = list[int](), list[float](), list[float]()
     for n, token in enumerate(tokens):
@@ -191,9 +192,10 @@ def log_e_value(counts: Sequence[int] | np.ndarray, chances: Sequence[float] = E
     `counts` says how often each cell was drawn, `chances` how probable each cell should be; by
     default they are eight equal cells. The numerator is the likelihood of `counts` if the cells
     have unknown probabilities, with a Dirichlet prior around `chances`. The denominator is the
-    likelihood of `counts` under `chances`. If the cells are drawn with `chances`, the e-value is a
-    martingale of mean 1. The chance that it ever exceeds 1 / a, after however many draws, is then
-    at most a (Ville).
+    likelihood of `counts` under `chances`. The result is inf if a cell with chance 0 was drawn.
+
+    If the cells are drawn with `chances`, the e-value is a martingale of mean 1. For every ε, the
+    chance that it ever exceeds 1 / ε, after however many draws, is then at most ε (Ville).
     """
     cells = [(int(n), p) for n, p in zip(counts, chances, strict=True) if p > 0]
     if sum(n for n, _ in cells) < sum(counts):
@@ -224,9 +226,9 @@ def rejects(log_e: float) -> bool:
 def least_deviation(count: int, statistics: int, tests: int) -> float:
     """Return how far an eighth's probability must be above 1 / 8 for a statistic to detect it.
 
-    The statistic has `count` ranks, and detects the deviation with probability SURE. It is one of
-    `statistics` in one of `tests` tests. The other eighths are taken to be equally probable, and
-    the eighth's count to be normally distributed.
+    The statistic has `count` ranks, and detects the deviation with probability SURE. There are
+    `tests` tests with `statistics` statistics each. The other eighths are taken to be equally
+    probable, and the eighth's count to be normally distributed.
     """
     needed = math.log(statistics * tests) - math.log(FALSE_ALARM)
     spreads = NormalDist().inv_cdf(SURE)
@@ -244,7 +246,7 @@ def least_deviation(count: int, statistics: int, tests: int) -> float:
 def _least(holds: Callable[[float], bool], highest: float) -> float:
     """Return the least number up to `highest` for which `holds` is true, within a thousandth.
 
-    Returns `highest` if there is no such number.
+    `holds` must stay true for larger numbers. Returns `highest` if it is true for none.
     """
     low, high = 0.0, highest
     while high - low > 5e-4:

@@ -1,9 +1,10 @@
 """Tensors of random numbers without values, and tensors of the outcomes that they decide.
 
-`Numbers` stand for random numbers. `Flags` and `Codes` hold the outcomes of comparing a number with
-a threshold, or of sampling with it. An outcome is chosen when it is read, not when the decoder
-compares. So values that are computed and then dropped, such as the draws of rows after a rejection,
-need no run of their own. An operation for which this module has no rule reads all outcomes first.
+`Numbers` hold labels: a label is a float64 that stands for a random number without a value. `Flags`
+and `Codes` hold the outcomes of comparing a number with a threshold, or of sampling with it. An
+outcome is chosen when it is read, not when the decoder compares. So values that are computed and
+then dropped, such as the draws of rows after a rejection, need no run of their own. An operation
+for which this module has no rule reads all outcomes first.
 """
 
 from __future__ import annotations
@@ -50,10 +51,10 @@ class SymbolicNoise(Noise):
     def gumbel(self, start: int, count: int, codes: int) -> Tensor:
         """Return labels [count, 2] for the Gumbel noise G_0, G_1 of two codes at each position.
 
-        Both labels of a position stand for one uniform number u. log p_0 + G_0 is the larger score
-        exactly if u < p_0. Such a number exists, because an argmax depends only on G_1 - G_0: the
-        distribution function of this difference maps it to u. Raises NotEnumerable for another
-        number of codes.
+        Both labels of a position stand for one uniform number u. Code 0, with probability p_0, has
+        the larger score log p + G exactly if u < p_0. Such a number exists, because the argmax of
+        the scores depends only on G_1 - G_0: the distribution function of this difference maps it
+        to u. Raises NotEnumerable unless there are two codes.
         """
         if codes != 2:
             raise NotEnumerable("the Gumbel noise of more than two codes is not a single number")
@@ -91,18 +92,19 @@ class Symbolic(Tensor):
 
 
 class Numbers(Symbolic):
-    """Uniform random numbers as float64 labels, which stand for numbers without values.
+    """Uniform random numbers, each given by its label.
 
-    A number's label is FIRST plus its integer in `SymbolicNoise.numbers`. An entry below FIRST is
-    no label but the value of a given number, as in `ChosenTests`.
+    A number's label is FIRST plus the number's integer in `SymbolicNoise.numbers`. An entry below
+    FIRST is no label but the value of a given number, as in `ChosenTests`.
     """
 
 
 class Gumbel(Symbolic):
-    """Gumbel noise [.., 2] of two codes, as labels of the uniform number that chooses between them.
+    """Gumbel noise [.., 2] of two codes, given by labels (`SymbolicNoise.gumbel`).
 
-    Code 0 has the number's label, code 1 the label plus 0.5 (`_GUMBEL`). So `_plus` can check that
-    each code's score gets the noise of that code.
+    One uniform number chooses between the codes. The entry of code 0 is that number's label, as in
+    `Numbers`; the entry of code 1 is the same label plus 0.5 (`_GUMBEL`). By the 0.5, `_plus` can
+    check that each code's score gets the noise of that code.
     """
 
 
@@ -218,7 +220,7 @@ def _whole(*operands: Any) -> bool:
 
 
 def _strictly(operation: Callable[..., int], kind: type[Symbolic]) -> Rule:
-    """Return the rule of an operation on whole numbers whose result always needs all operands.
+    """Return the rule of an operation that always needs all its operands, whole numbers.
 
     While an operand's outcome is open, so is the result's. Reading the result reads all operands. A
     tensor with open results has the class `kind`: Flags or Codes.
@@ -305,7 +307,10 @@ def _argmax(values: Any, dim: int = -1, keepdim: bool = False) -> Any:
 
 
 def _cumprod(flags: Any, dim: int) -> Any:
-    """Multiply along each row; what follows a row's first zero stays open."""
+    """Multiply along each row.
+
+    Reading a product reads its factors in order up to the first zero; later ones stay open.
+    """
     _outcomes_alone(flags)
     if flags.dim() not in (1, 2) or dim not in (-1, flags.dim() - 1):
         return NotImplemented

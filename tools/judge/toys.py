@@ -192,7 +192,7 @@ class FrontsContext(ToyContext):
     def read(
         self, tokens: list[int], targets: list[int], parents: Sequence[int] | None
     ) -> list[dict[int, int]]:
-        """Return, for each row of the next window, the tokens that the row sees, by slot."""
+        """Take in the next window; return the tokens that each of its rows sees, by slot."""
         slots = [*self.plan.slots, self.plan.length + 1]  # padding comes after all others
         self.window = [(slots[n] - 1, token) for n, token in zip(targets, tokens, strict=True)]
         parents = range(len(tokens)) if parents is None else parents

@@ -168,7 +168,10 @@ def sjd(rule: Rule, codes: int) -> SJD:
 def _verification(
     rule: Rule, p: Tensor, q: Tensor, drafts: Sequence[int], noise: Callable[[], SymbolicNoise]
 ) -> Callable[[], Verification]:
-    """Return a function that verifies the drafts, to be run by `outcomes`."""
+    """Return a function that verifies the drafts, to be run by `outcomes`.
+
+    Each run of the function gets its random numbers from a new `noise()`.
+    """
     decoder, window = sjd(rule, p.shape[-1]), window_of(torch.tensor(drafts), q)
 
     def run() -> Verification:

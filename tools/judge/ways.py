@@ -19,7 +19,7 @@ DIGITS = 12  # digits of a number that are kept; the others are rounding
 
 
 class _Path(NamedTuple):
-    """The likeliest series of passes to a node of a `_Following`.
+    """The likeliest series of passes that leads the walk `_Following` to a node.
 
     Attributes:
         status: the status with which the token at `_Following.position` was committed; "" before

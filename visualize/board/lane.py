@@ -217,9 +217,9 @@ class BoardLane:
         """Return the row of this lane, which is lane `number`, in the table of results.
 
         Speed-ups are relative to the lane `ar`, and None if `ar` is None. If this lane promises
-        vanilla AR's picture, `equal` counts the tokens that equal those of `ar`, and `differs` is
-        the first cell whose token does not. Tokens can differ in low precision, where rounding
-        decides between two codes that are almost equally likely.
+        vanilla AR's picture, `equal` counts the drawn tokens that equal those of `ar`, and
+        `differs` is the first cell whose token does not. Tokens can differ in low precision, where
+        rounding decides between two codes that are almost equally likely.
         """
         equal = differs = None
         identical = self.badge in (Badge.IDENTICAL, Badge.ROUNDED)

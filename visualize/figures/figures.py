@@ -214,9 +214,10 @@ def _shift(lanes: Sequence[tuple[Runner, np.ndarray]]) -> go.Figure:
 
 
 def _sorted(plot: go.Figure, lanes: Sequence[tuple[Runner, np.ndarray]], words: str) -> go.Figure:
-    """Draw each lane's values, which are sorted, largest first.
+    """Draw each lane's values, which must be sorted with the largest first.
 
-    A value's x is the share of the lane's values that are at least as large.
+    A value's x is the share of the lane's values that are at least as large. `words` say in hover
+    text what has the values: "tokens had a top-1".
     """
     for lane, values in lanes:
         x, y = thinned((np.arange(len(values)) + 0.5) / max(len(values), 1), values)

@@ -164,7 +164,7 @@ def sorted_shifts(table: StepTable) -> np.ndarray:
 
 
 def is_claimed(lane: Runner, shifts: np.ndarray) -> bool:
-    """Return whether a lane's shifts are all 0, as only the author of its decoder claims.
+    """Return whether a lane's shifts are all 0, but only because its decoder's author claims so.
 
     `is_claim` explains when a 0 is only a claim. `shifts` are sorted, largest first, so all are 0
     if the first is. Without shifts the result is False.
@@ -320,7 +320,7 @@ class Distances:
     Attributes:
         distance: distances in sequence positions, ascending [D].
         tv: mean TV at each distance [D].
-        pairs: number of pairs of steps that each mean comes from [D].
+        pairs: number of TVs in each mean [D], one for each pair of a rejecting step and the next.
     """
 
     distance: np.ndarray

@@ -33,8 +33,7 @@ def lane_look(lane: Runner, size: int = 7) -> dict[str, Any]:
     """Return the name, line and marker of a lane's curves, the same in every figure.
 
     The first lane of a decoder has the decoder's look. Later lanes of that decoder have other
-    dashes. The second lane is greyer, and all lanes from the third on are greyer still. Every
-    second lane has an open symbol.
+    dashes, and the colour of `lane_colour`. Every second lane of the decoder has an open symbol.
     """
     look = decoder_look(lane.decoder)
     colour = lane_colour(lane)
@@ -50,7 +49,8 @@ def lane_look(lane: Runner, size: int = 7) -> dict[str, Any]:
 def lane_colour(lane: Runner) -> str:
     """Return a lane's colour, which is legible on white and dark pages.
 
-    It is the decoder's colour, moved towards the text's grey for each earlier lane of that decoder.
+    The first lane of a decoder has the decoder's colour. The decoder's second lane is nearer to the
+    text's grey, and its later lanes are all nearer still.
     """
     own = ImageColor.getrgb(decoder_look(lane.decoder)["colour"])
     grey = ImageColor.getrgb(INK)

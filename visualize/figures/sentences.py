@@ -241,7 +241,10 @@ def time(lanes: Sequence[tuple[Runner, Seconds]]) -> str:
 
 
 def distance(lanes: Sequence[tuple[Runner, Distances]], stride: int) -> str:
-    """Return the sentence on TV against the distance from the last rejection (SJD-PAC Fig. 4)."""
+    """Return the sentence on TV against the distance from the last rejection (SJD-PAC Fig. 4).
+
+    `stride` is the number of positions in one row of the grid.
+    """
     known = [
         (lane, curve)
         for lane, curve in lanes

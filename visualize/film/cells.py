@@ -104,9 +104,9 @@ class Cells:
         return self._picture is None and self._swatches is None
 
     def _pictured(self, instant: Instant) -> Image.Image:
-        """Draw committed cells solid, drafts as pale swatches, and all other cells as paper.
+        """Draw committed and known cells solid, drafts as pale swatches, and others as paper.
 
-        Without a picture, committed cells are swatches too. Without swatches, grey replaces them.
+        Without a picture, solid cells are swatches too. Without swatches, grey replaces them.
         """
         out = self._flat(self._palette["paper"])
         stage = np.zeros(int(np.prod(self._grid)), int)

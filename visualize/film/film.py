@@ -43,7 +43,7 @@ class _Format:
 
     Attributes:
         rate: the most frames a second.
-        most: the most frames in all.
+        most: the most frames before the finish.
         scale: the scale of the board (see `Still`).
         codec: the encoder's name.
         pixels: the pixel format's name.

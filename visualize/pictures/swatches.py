@@ -46,8 +46,9 @@ def fitted(
     With such a model `swatches` would take minutes.
 
     Each swatch has one colour, which a linear map computes from the code's vector. `codebook`
-    [V, D] has the vectors of V codes. The map is fitted by least squares to FITTED pictures of
-    random codes. It explains 84% of the variance of the embedded model's colours.
+    [V, D] has the vectors of V codes. The map is fitted by least squares to FITTED pictures, each a
+    `grid` (rows, columns) of random codes. It explains 84% of the variance of the embedded model's
+    colours.
     """
     codes = np.random.default_rng(0).integers(0, len(codebook), (FITTED, *grid))
     pictures = pixels(codes)

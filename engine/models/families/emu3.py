@@ -261,7 +261,7 @@ def _read_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
 
 
 def _model_ids(config: Emu3Config) -> Tensor:
-    """Return the body's id of every code, followed by the id of a row's end [codes + 1]."""
+    """Return the body's ids [codes + 1]: the id of each code, then the id of a row's end."""
     codes, names = config.vq_config.codebook_size, config.vocabulary_map or {}
     mapping = Emu3ImageVocabularyMapping(names)
     try:

@@ -53,7 +53,7 @@ class LanternNetwork(PreTrainedModel):
         self.layers = nn.ModuleList([layer])
 
     def forward(self, inputs: Tensor, position_ids: Tensor, **attention: Any) -> Tensor:
-        """Return hidden states [R, L, D] of inputs [R, L, 2D] at slots `position_ids` [R, L]."""
+        """Return hidden states [R, L, D] of inputs [R, L, 2D] with `position_ids` [R, L]."""
         x = self.fc(inputs)
         x = self.layers[0](
             x,

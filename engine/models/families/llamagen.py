@@ -2,8 +2,8 @@
 
 Stage 1 draws 256 px (16 x 16 codes), stage 2 512 px (32 x 32). The first 120 slots hold the hidden
 states that flan-t5-xl computes from the caption's tokens, padded on the left. The row of the last
-caption slot predicts code 0. The unconditional row has learned states instead, with the same
-padding. The weights are the authors' `t2i_XL_stage1_256.pt`, `t2i_XL_stage2_512.pt` and
+caption slot predicts the image's first code. The unconditional row has learned states instead, with
+the same padding. The weights are the authors' `t2i_XL_stage1_256.pt`, `t2i_XL_stage2_512.pt` and
 `vq_ds16_t2i.pt`. LANTERN's authors have published EAGLE drafters for both stages
 (`engine/models/families/lantern_drafter.py`).
 """
@@ -102,7 +102,7 @@ class LlamaGenBody(BodyModel):
         return self.network.lm_head(hidden)
 
     def position_ids(self, slots: Tensor, start: Tensor) -> Tensor:
-        """Return the position ids [R, T] of `slots` [T]: the slots themselves, in each prompt row.
+        """Return the position ids [R, T]: in each of the R guidance rows they are `slots` [T].
 
         Slots count from the first caption slot, padding included, so `start` is not used. Code i
         therefore has the same position id for a caption of any length.
@@ -122,7 +122,7 @@ class LlamaGenModel(LlamaGenBody):
     network_type = LlamaGenNetwork
 
     def load_condition(self, sizes: Sizes, folders: dict[str, Path] | None) -> None:
-        """Load the text encoder (part "text"), and the drafter if `folders` has that part."""
+        """Load the text encoder from part "text", and a drafter if there is a part "drafter"."""
         # T5 overflows in float16.
         wide = torch.promote_types(self.dtype, torch.float32)
         text_dtype = self.dtype if self.dtype == torch.bfloat16 else wide

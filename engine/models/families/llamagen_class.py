@@ -1,10 +1,10 @@
 """LlamaGen B, L, XL, XXL and 3B, class to image (Sun et al. 2024, arXiv:2406.06525).
 
 The models draw 256 px (16 x 16 codes) or 384 px (24 x 24). The first slot holds one of ImageNet's
-classes, and its row predicts code 0. In the unconditional row this slot holds the class number that
-stands for no class. RoPE makes the first slot's query and key zero, as it does for the caption
-slots of LlamaGen's text-to-image models (`Rope2D`). The weights are the authors' `c2i_B_256.pt` and
-so on, and `vq_ds16_c2i.pt`.
+classes, and its row predicts the picture's first token. In the unconditional row this slot holds
+the class number that stands for no class. RoPE makes the first slot's query and key zero, as it
+does for the caption slots of LlamaGen's text-to-image models (`Rope2D`). The weights are the
+authors' `c2i_B_256.pt` and so on, and `vq_ds16_c2i.pt`.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 The modules are a Llama body with 2-D RoPE, and Janus' VQ decoder. LlamaGen (Sun et al. 2024,
 arXiv:2406.06525) is a Llama in the layout of gpt-fast: q, k and v are one matrix, and RoPE rotates
-neighbouring channels. transformers instead rotates channel i with channel i + D / 2. LlamaGen's VQ
-model is the same as Janus'.
+each channel of a head together with its neighbour. transformers instead rotates channel i with
+channel i + D / 2, where a head has D channels. LlamaGen's VQ model is the same as Janus'.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ _SIZES = {
 class Sizes:
     """The configurations of LlamaGen's networks.
 
-    `gpt` has an additional field, `caption_slots`, which is 1 for a class. For a model with a text
-    encoder, `gpt` also has `caption_width`, the width of the encoder's states.
+    `gpt` has an additional field, `caption_slots`: how many slots the caption or class takes before
+    the picture's. A class takes 1. For a model with a text encoder, `gpt` also has `caption_width`,
+    the width of the encoder's states.
     """
 
     gpt: LlamaConfig
@@ -46,8 +47,8 @@ class Sizes:
 def config(card: ModelCard) -> Sizes:
     """Return the true sizes of a card's networks.
 
-    The GPT of a model with classes has the size in the card's name; with captions it is XL. The VQ
-    model is VQ-16. A model with captions has flan-t5-xl's encoder.
+    The GPT of a model with classes has the size in the card's name. A model with captions has the
+    size XL, and flan-t5-xl's encoder. The VQ model is VQ-16.
     """
     vq = JanusVQVAEConfig(num_embeddings=card.codes)
     if card.prompts is Prompts.CLASSES:
@@ -130,7 +131,7 @@ class LlamaGenNetwork(LlamaForCausalLM):
 class LlamaGenClassNetwork(LlamaForCausalLM):
     """The GPT with a class.
 
-    `classes` has the first slot's input for each class [CLASSES + 1, D]; the last row is for no
+    `classes` [CLASSES + 1, width] has the first slot's input for each class; the last row is for no
     class.
     """
 
@@ -142,7 +143,7 @@ class LlamaGenClassNetwork(LlamaForCausalLM):
 class RandARNetwork(LlamaGenClassNetwork):
     """The GPT that can be asked for any cell.
 
-    `instruction` [1, D] is the input that asks for a cell, before it is rotated to that cell.
+    `instruction` [1, width] is the input that asks for a cell, before RoPE rotates it to that cell.
     """
 
     def __init__(self, config: LlamaConfig) -> None:
@@ -217,10 +218,10 @@ def text_key(key: str) -> str:
 
 
 def split_qkv(state: dict[str, Tensor], gpt: LlamaConfig) -> dict[str, Tensor]:
-    """Split `layers.N.attention.wqkv` [3D, D] into wq, wk and wv [D, D].
+    """Return `state` with each layer's wqkv [3 width, width] split into wq, wk and wv.
 
-    The rows of q and k are put in transformers' order. Raises ModelError, which names the key, if a
-    wqkv has another shape.
+    The rows of wq and wk are put in transformers' order. Raises ModelError, which names the key, if
+    a wqkv has another shape.
     """
     split = {}
     width, heads = gpt.hidden_size, gpt.num_attention_heads

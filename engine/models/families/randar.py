@@ -33,10 +33,10 @@ class RandARModel(LlamaGenClassModel):
     window. RandAR can draw a whole picture in any order. Here the order is raster, because the
     decoders ZipAR and Parallel rows draw rows of the grid.
 
-    Guidance grows from 1. A token with n tokens before it in the order, known ones included, has
-    scale 1 + (s - 1) n / N. N is the number of tokens in the picture. (Where the authors draw
-    several tokens at once, all these tokens have the first one's scale.) The sampling is that of
-    the authors' `sample_c2i.py`: s = 4, all codes, temperature 1.
+    Guidance grows from 1 to the guidance s of the sampling. A token with n tokens before it in the
+    order, known ones included, has scale 1 + (s - 1) n / N, where N is the number of tokens in the
+    picture. (Where the authors draw several tokens at once, all these tokens have the first one's
+    scale.) The sampling is that of the authors' `sample_c2i.py`: s = 4, all codes, temperature 1.
     """
 
     fills_in = Fills.ANY
@@ -109,8 +109,8 @@ class RandARModel(LlamaGenClassModel):
 def _inputs(parents: tuple[int, ...]) -> tuple[int, ...]:
     """Return the parents of a window's inputs, given the parents of its rows.
 
-    A row has two inputs, a token and an instruction. A token follows the instruction that asked for
-    it. An instruction follows its row's token.
+    Row i's inputs are 2 i, its token, and 2 i + 1, its instruction. A token follows the instruction
+    that asked for it; a root's token is its own parent. An instruction follows its row's token.
     """
     roots = enumerate(parents)
     tokens = (2 * row if row == parent else 2 * parent + 1 for row, parent in roots)

@@ -4,11 +4,11 @@ A Qwen2 body over text and 64,000 image tokens of 16 x 16 pixels, in raster orde
 between them.
 
 In the unconditional row a sentence that lists faults replaces the prompt. Each row's position ids
-begin at its own first token. The authors mix the log-probabilities of both rows over the whole
-vocabulary, u + s (c - u), where c is the conditional row. Here the rows' logits are mixed instead.
-At each position the two mixtures differ by a constant, which does not change the distribution over
-the codes. The authors' sampler may also draw a word, which it clamps to the range of the codes.
-Here only codes are drawn.
+begin at its own first token. With guidance s the authors compute u + s (c - u), where c and u are
+the log-probabilities of the conditional and of the unconditional row over the whole vocabulary.
+Here c and u are the rows' logits. At each position the two results differ by a constant, which does
+not change the distribution over the codes. The authors' sampler may also draw a word, which it
+clamps to the range of the codes. Here only codes are drawn.
 
 An image token's id is the tokenizer's length plus its code. The codes are those of finite scalar
 quantisation (Mentzer et al. 2023, arXiv:2309.15505), a lattice that no file holds. The decoder is

@@ -113,7 +113,8 @@ class ModelCard:
         download: bytes of the model's files on the hub, to a tenth of a gigabyte.
         drafter: the model's drafter, which is loaded on request only.
         fills_in: the kind of infilling that the model can do (`Fills`).
-        inputs: number of the body's inputs in each row of a window.
+        inputs: how many inputs the body reads for each row of a window: 1, the row's token. RandAR
+            reads 2, the token and an instruction that asks for a cell.
         raced: who raced the model with its true weights; empty if nobody is known. The makers of
             this repository can reach no hub, so they raced only the embedded model.
     """

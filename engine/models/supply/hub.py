@@ -65,8 +65,9 @@ def fetch(source: RepoFiles, report: Report = lambda progress: None) -> Path:
     """Return the folder with the source's files, after downloading those that are missing.
 
     If the folder of weights has a folder for the source, that folder is returned and nothing is
-    downloaded. Otherwise the folder is in the hub's cache, and new files are compared with their
-    pinned digests. Raises ModelError if files are missing, differ, or cannot be downloaded.
+    downloaded. Otherwise the folder is in the hub's cache. If files had to be downloaded, all files
+    are compared with their pinned digests. Raises ModelError if files are missing, differ, or
+    cannot be downloaded.
     """
     report(Progress(Phase.LOOKING_UP, 0.0))
     if (here := own_folder(source)) is not None:

@@ -364,7 +364,7 @@ def resampled_from_p(first: list[float], second: list[list[float]], q: list[floa
 @pytest.mark.exact
 @exact
 def test_the_counterexamples_numbers_are_those_of_a_simulation() -> None:
-    """By samples of the decoder with real random numbers, within a binomial bound that is passed
+    """By samples that the decoder draws as in a race, within a binomial bound that is passed
     by chance in one of 10^9."""
     kind = example("wrong_rule")
     found = verdict_of(kind).counterexample
