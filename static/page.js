@@ -28,14 +28,15 @@ let voterName = "";
 const RESTING = "#bet, #decided, #seeds, #cost, #whatif, #export";
 
 /**
- * Mount the board and connect it to the page. Gradio gives all arguments but the last to a
- * component's script.
- * @param {HTMLElement} element @param {PageProps} props @param {typeof trigger} trigger
- * @param {typeof watch} watch @param {string} root the server's address
+ * Mount the board and connect it to the page. Gradio gives `element`, `props`, `trigger`
+ * and `watch` to a component's script.
+ * @param {HTMLElement} element @param {PageProps} props @param {PageFacts} facts
+ * @param {typeof trigger} trigger @param {typeof watch} watch
+ * @param {string} root the server's address
  */
-export function mountPage(element, props, trigger, watch, root) {
+export function mountPage(element, props, facts, trigger, watch, root) {
   if (isSpeaker()) return mountSpeaker(element);
-  const page = new Page(element, props, trigger, root);
+  const page = new Page(element, props, facts, trigger, root);
   page.open();
   watch("value", () => page.take());
   page.take(); // a race may have begun before this script was here
@@ -44,6 +45,7 @@ export function mountPage(element, props, trigger, watch, root) {
 class Page {
   #element;
   #props;
+  #facts;
   #trigger;
   #root;
   #board;
@@ -56,24 +58,25 @@ class Page {
   #isOpen = false; // whether the page's opening has been answered
 
   /**
-   * @param {HTMLElement} element @param {PageProps} props @param {typeof trigger} trigger
-   * @param {string} root
+   * @param {HTMLElement} element @param {PageProps} props @param {PageFacts} facts
+   * @param {typeof trigger} trigger @param {string} root
    */
-  constructor(element, props, trigger, root) {
+  constructor(element, props, facts, trigger, root) {
     this.#element = element;
     this.#props = props;
+    this.#facts = facts;
     this.#trigger = trigger;
     this.#root = root;
     this.#frame = query(element, ".board");
     this.#races = new RaceSource(
       root,
-      props.recorded,
+      facts.recorded,
       (race) => this.#display(race),
       (race) => this.#miss(race),
     );
     const show = (/** @type {string} */ race) => void this.#races.ask({ race });
     const give = (/** @type {Shown} */ race) => void this.#races.give(race);
-    const tours = props.tours.whole ? { races: props.tours, show, give } : undefined;
+    const tours = facts.tours.whole ? { races: facts.tours, show, give } : undefined;
     this.#board = new MountedBoard(element, tours);
     const inside = document.documentElement.classList.contains("inside");
     this.#board.go({ inside });
@@ -89,7 +92,7 @@ class Page {
    * Fetch the other recorded races last, so that the tour needs no network.
    */
   async open() {
-    const { opening, recorded, waiting } = this.#props;
+    const { opening, recorded, waiting } = this.#facts;
     this.#board.show(waiting);
     const here = new URLSearchParams(window.photoFinish.query);
     const named = here.get("race") ?? here.get("recorded") ?? "";
@@ -214,7 +217,7 @@ class Page {
       this.#trigger("use", this.#onBoard());
       document.querySelector("#entry")?.scrollIntoView({ block: "nearest" });
     });
-    const { fillable } = this.#props;
+    const { fillable } = this.#facts;
     const fill = () => this.#trigger("fill", this.#onBoard());
     /** @param {object} token */
     const fork = (token) => this.#trigger("fork", { ...this.#onBoard(), ...token });
@@ -235,7 +238,7 @@ class Page {
     mountSaving(document, () => this.#board.state.race?.snapshot);
     mountShare(query(this.#element, ".share", HTMLButtonElement), this.#board);
     mountRemote(this.#element, this.#board, this.#root);
-    mountRacesList(this.#element, this.#board, this.#props.recordings, this.#races);
+    mountRacesList(this.#element, this.#board, this.#facts.recordings, this.#races);
     mountTell(this.#element, this.#board, this.#root, voter);
     mountBets(this.#element, this.#board, this.#isGuestOf, async ({ race, lane }) => {
       const options = { method: "POST", body: JSON.stringify({ voter: voter(), lane }) };

@@ -13,10 +13,12 @@ from visualize.assets import markup, script
 # Gradio asks a gr.HTML for a dozen attributes that it does not have, at every update of the page,
 # and looks for each in this text: in 40 ms, were it the whole script. Its events are quoted.
 # The server's files are beside the page, whatever a proxy tells it of its scheme, name and port.
+# `facts` is JSON: Gradio copies all properties of a component at each update, value by value.
 MOUNT_JS = """
 const root = new URL(".", document.baseURI).href.slice(0, -1);
 import(root + props.script).then(({ mountPage }) => {
-  mountPage(element, props, trigger, watch, root); // "use" "fill" "fork" "show" "over"
+  mountPage(element, props, JSON.parse(props.facts), trigger, watch, root);
+  // "use" "fill" "fork" "show" "over"
 });
 """
 
@@ -40,6 +42,14 @@ def race_files(races: Races) -> dict[str, PageFile]:
 
 
 def board_of(races: Races, script: PageFile, recorded: dict[str, PageFile]) -> gr.HTML:
+    facts = {
+        "waiting": races.waiting_board().wire(),
+        "recorded": {name: file.path for name, file in recorded.items()},
+        "recordings": races.recorded.listed(),
+        "opening": races.recorded.first,
+        "tours": races.recorded.tours,
+        "fillable": races.pool.fillable(),
+    }
     return gr.HTML(
         None,
         html_template=markup(),
@@ -47,10 +57,5 @@ def board_of(races: Races, script: PageFile, recorded: dict[str, PageFile]) -> g
         apply_default_css=False,
         elem_id="board",
         script=script.path,
-        waiting=races.waiting_board().wire(),
-        recorded={name: file.path for name, file in recorded.items()},
-        recordings=races.recorded.listed(),
-        opening=races.recorded.first,
-        tours=races.recorded.tours,
-        fillable=races.pool.fillable(),
+        facts=json.dumps(facts),
     )

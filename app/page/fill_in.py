@@ -6,6 +6,7 @@ static/form/fill_in.js paints the mask.
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import gradio as gr
@@ -16,8 +17,8 @@ from visualize.assets import STATIC, script
 
 # Lanes that race when a picture is first filled in, by what the model fills in.
 LANES = {
-    Fills.ANY: ("ar", "assd", "assd:drafts=n-gram", "sjd", "scd", "parallel"),
-    Fills.BELOW: ("ar", "fpi", "sjd", "scd"),
+    Fills.ANY.value: ("ar", "assd", "assd:drafts=n-gram", "sjd", "scd", "parallel"),
+    Fills.BELOW.value: ("ar", "fpi", "sjd", "scd"),
 }
 
 
@@ -28,8 +29,7 @@ def fill_in(pool: ModelPool) -> gr.HTML:
         js_on_load=script("form/fill_in.js"),
         apply_default_css=False,
         elem_id="fill-in",
-        lanes={fills.value: list(lanes) for fills, lanes in LANES.items()},
-        fillable=pool.fillable(),
+        facts=json.dumps({"lanes": LANES, "fillable": pool.fillable()}),
     )
     # gr.HTML describes its value as text
     field.api_info = lambda: {

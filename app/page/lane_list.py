@@ -6,6 +6,7 @@ knobs go to the browser once, where static/form/lane_list.js lays the list out.
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import gradio as gr
@@ -30,8 +31,7 @@ def lane_list(texts: list[str]) -> gr.HTML:
         js_on_load=script("form/lane_list.js"),
         apply_default_css=False,
         elem_id="lanes",
-        decoders=[_decoder(name) for name in DECODERS],
-        most=MAX_LANES,
+        facts=json.dumps({"decoders": [_decoder(name) for name in DECODERS], "most": MAX_LANES}),
     )
     # gr.HTML describes its value as text
     field.api_info = lambda: {"type": "array", "items": {"type": "string"}}

@@ -52,5 +52,5 @@ def _list(markup: str, **names: Any) -> gr.HTML:
         html_template=markup,
         js_on_load=script("form/word_list.js"),
         apply_default_css=False,
-        **names,
+        facts=json.dumps(names, ensure_ascii=False),
     )

@@ -19,6 +19,8 @@ const ORDERS = {
 };
 
 const form = /** @type {FillInProps} */ (props);
+/** @type {FillInFacts} */
+const facts = JSON.parse(form.facts);
 const panel = query(element, ".fill-in");
 const part = finder(panel);
 const canvas = query(panel, "canvas", HTMLCanvasElement);
@@ -43,7 +45,7 @@ const drawsOn = () => isFork(form.value || null);
 const countInWords = () =>
   `${state.mask.size} of ${state.codes.length} tokens to ${drawsOn() ? "draw on" : "fill in"}`;
 // Return the part that can be filled in. A fork draws the rest of a picture, as below a row.
-const fills = () => (drawsOn() ? "below" : (form.fillable[state.model]?.[3] ?? "any"));
+const fills = () => (drawsOn() ? "below" : (facts.fillable[state.model]?.[3] ?? "any"));
 const orderNow = () => (fills() === "below" ? "raster" : order.value);
 const chosen = () =>
   fills() === "below"
@@ -237,7 +239,7 @@ function begin(picture) {
   form.value = ""; // which may be a fork
   Object.assign(state, picture, { cell: 0, anchor: 0 });
   change(new Set());
-  const detail = form.lanes[fills()];
+  const detail = facts.lanes[fills()];
   if (before !== fills()) document.dispatchEvent(new CustomEvent("photo-finish-lanes", { detail }));
   show(true);
   canvas.focus({ preventScroll: true });
@@ -254,7 +256,7 @@ document.addEventListener("photo-finish-start", () => show(false));
 async function read() {
   if (!form.value) return draw();
   const { known, order: name, model, picture: own } = form.value;
-  const [rows, columns] = form.fillable[model] ?? [0, 0];
+  const [rows, columns] = facts.fillable[model] ?? [0, 0];
   if (own) {
     const picture = await decodeImage(own);
     return begin({ model, codes: known, grid: [rows, columns], picture, own: true });

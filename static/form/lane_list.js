@@ -6,7 +6,9 @@ import { query } from "../dom.js";
 import { html, nothing, render } from "../vendor/lit-html.js";
 
 const form = /** @type {LaneListProps} */ (props);
-const decoders = form.decoders;
+/** @type {LaneListFacts} */
+const facts = JSON.parse(form.facts);
+const decoders = facts.decoders;
 const list = query(element, "ol");
 const more = query(element, ".lane-more");
 /** @type {ListedLane[] | null} the lanes for whole pictures, while a picture is filled in */
@@ -64,7 +66,7 @@ function show() {
     const value = knobs[knob] ?? decoder.knobs.find(({ name }) => name === knob)?.default ?? "";
     if (field.value !== value) field.value = value;
   }
-  const full = lanes.length >= form.most;
+  const full = lanes.length >= facts.most;
   const adders = offered().map((decoder) => {
     const add = () => change([...lanes, { decoder, knobs: {} }], lanes.length);
     return html`<button
@@ -77,7 +79,7 @@ function show() {
       + ${decoder.title}
     </button>`;
   });
-  const words = full ? `A race has at most ${form.most} lanes.` : "Add a lane:";
+  const words = full ? `A race has at most ${facts.most} lanes.` : "Add a lane:";
   render([html`<span>${words}</span>`, adders], more);
 }
 
@@ -131,7 +133,7 @@ function rowOf(lane, i) {
       <button
         type="button"
         aria-label="Duplicate lane ${number}"
-        ?disabled=${lanes.length >= form.most}
+        ?disabled=${lanes.length >= facts.most}
         @click=${duplicate}
       >
         Duplicate

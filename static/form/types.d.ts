@@ -41,12 +41,18 @@ declare function trigger(name: string, data?: object): void;
 
 interface LaneListProps {
   value: string[];
+  facts: string; // LaneListFacts as JSON
+}
+interface LaneListFacts {
   decoders: ListedDecoder[];
   most: number;
 }
 interface FillInProps {
   // "" of whole pictures; `picture`: a WebP file in base64, of a picture of the visitor's own
   value: (Infilling & { model: string; picture?: string }) | "";
+  facts: string; // FillInFacts as JSON
+}
+interface FillInFacts {
   fillable: Fillable;
   lanes: Record<Fills, string[]>;
 }
@@ -56,8 +62,11 @@ interface WordGroup {
   kind: string;
   words: [word: string, emoji: string, called: string][];
 }
-/** The words, or the address of a file that has them. */
 interface WordListProps {
+  facts: string; // WordListFacts as JSON
+}
+/** The words, or the address of a file that has them. */
+interface WordListFacts {
   groups?: WordGroup[];
   file?: string;
 }
@@ -96,6 +105,8 @@ interface Window {
 /** Gradio's properties of the board. */
 interface PageProps {
   value: Asked | null;
+}
+interface PageFacts {
   waiting: Snapshot; // the board while it has no race
   opening: string | null; // the id of the recorded race that the page opens with
   recorded: Record<string, string>; // addresses of recorded races, by their ids

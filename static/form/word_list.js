@@ -8,7 +8,8 @@ import { html, nothing, render } from "../vendor/lit-html.js";
 /** @type {Record<string, string>} */
 const JOINTS = { glyphs: "", grounds: " on ", places: " at the " }; // before a word of each kind
 const MOST = 4; // things in a scene
-const form = /** @type {WordListProps} */ (props);
+/** @type {WordListFacts} */
+const facts = JSON.parse(props.facts);
 /** @type {Record<string, string[]>} */
 const kinds = { glyphs: [], grounds: [], places: [] };
 const search = query(element, "input", HTMLInputElement);
@@ -95,14 +96,14 @@ function groupOf({ title, kind, words }, text) {
   </div>`;
 }
 
-if (form.groups) layOut(form.groups);
+if (facts.groups) layOut(facts.groups);
 else {
   // A long list is fetched once it is seen.
   const seen = new IntersectionObserver(async (entries) => {
     if (!entries.some((entry) => entry.isIntersecting)) return;
     seen.disconnect();
     // The server's files are beside the page, whatever a proxy tells it of its address.
-    const answer = await fetch(new URL(`.${form.file}`, document.baseURI));
+    const answer = await fetch(new URL(`.${facts.file}`, document.baseURI));
     layOut(await answer.json());
   });
   seen.observe(element);

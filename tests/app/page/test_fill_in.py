@@ -68,7 +68,7 @@ def board(races: Races, **values: object) -> dict[str, Any]:
 
 
 def test_every_lane_fills_in_the_masked_tokens_and_no_other(races) -> None:
-    lanes = LANES[Fills.ANY]
+    lanes = LANES[Fills.ANY.value]
     last = board(races, lanes=list(lanes))
     assert last.state == "finished"
     assert last.infilling == PART
@@ -105,7 +105,7 @@ KNOWN = st.tuples(CELLS, CELLS).map(lambda known: [*known[0], MASKED, *known[1]]
 
 @given(KNOWN, st.sampled_from(["spread", "raster"]))
 def test_every_infilling_comes_back_from_its_link_and_from_the_form(known, order) -> None:
-    lanes = tuple(map(parse_lane, LANES[Fills.ANY]))
+    lanes = tuple(map(parse_lane, LANES[Fills.ANY.value]))
     request = RaceRequest("red apple", 7, lanes, OWN, "toy", Infilling(tuple(known), order))
     link = write_link(request, MODELS["toy"])
     assert read_link(fields(link), MODELS, DEFAULT) == request
@@ -168,9 +168,9 @@ BELOW = infilling_value(ROWS, "toy")
 def test_a_model_that_draws_pictures_on_does_so_with_its_own_lanes() -> None:
     races = Races(ready_pool(BelowToy()), NONE_RECORDED)
     assert races.pool.fillable() == {"toy": [6, 6, 16, "below"]}
-    last = board(races, infilling=BELOW, lanes=list(LANES[Fills.BELOW]))
+    last = board(races, infilling=BELOW, lanes=list(LANES[Fills.BELOW.value]))
     assert last.state == "finished"
-    assert [lane.n for lane in last.lanes] == [24] * len(LANES[Fills.BELOW])
+    assert [lane.n for lane in last.lanes] == [24] * len(LANES[Fills.BELOW.value])
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from app.page.form import Fields
@@ -10,7 +12,7 @@ from engine.settings import knobs
 
 
 def test_every_decoders_knobs_are_on_the_form() -> None:
-    listed = lane_list([]).props["decoders"]
+    listed = json.loads(lane_list([]).props["facts"])["decoders"]
     assert [each["name"] for each in listed] == list(DECODERS)
     for each, decoder in zip(listed, DECODERS.values(), strict=True):
         found = [(knob["name"], knob["default"], bool(knob["choices"])) for knob in each["knobs"]]

@@ -66,7 +66,7 @@ def test_the_page_fills_in_any_cells_of_a_public_model_in_its_order(monkeypatch)
     pool = toy_pool(Toy(), public={card: Availability()}, load_public=load_public)
     assert pool.fillable()[card.name] == [*card.grid, card.codes, Fills.ANY.value]
     known = [7 if cell % 3 else MASKED for cell in range(card.length)]
-    lanes = LANES[Fills.ANY]
+    lanes = LANES[Fills.ANY.value]
     *_, last = begun(
         Races(pool, NONE_RECORDED),
         prompt="valley",
