@@ -163,7 +163,7 @@ def test_it_serves_the_page_with_its_board_and_recorded_races(installed: Install
     assert answers[0].status_code == 200
     assert "Race board" in answers[0].text
     for race in (ROOT / "static" / "races").glob("*.json"):
-        assert rf'\"{race.stem}\"' in answers[0].text  # in the board's facts, which are text
+        assert rf"\"{race.stem}\"" in answers[0].text  # in the board's facts, which are text
 
 
 WHERE = "import engine.settings, visualize, app; print(engine.settings.__file__, app.__file__)"

@@ -329,6 +329,7 @@ export class MountedTour {
     const chapter = this.#shown();
     // A chapter has two columns; the last page of the tour has the whole width on the page.
     this.#frame.dataset.tour = chapter && (present || !chapter.last) ? String(chapter.number) : "";
+    document.body.classList.toggle("touring", this.#frame.dataset.tour !== "");
     this.#button.disabled = this.#why.disabled = race !== null && isOn(race);
     this.#button.setAttribute("aria-pressed", String(Boolean(tour)));
     this.#why.hidden = Boolean(tour);
