@@ -82,7 +82,10 @@ class RaceResult(BaseModel):
 
 
 def results_table(board: Snapshot) -> dict[str, Any]:
-    """Return a snapshot as a RaceResult; places and speed-ups are None until they are known."""
+    """Return a snapshot as a RaceResult, without codes, pictures and trace.
+
+    Places and speed-ups are None until they are known. `with_recording` adds the rest.
+    """
     snapshot = board.wire()
     rows = [
         {name: lane[field] for name, field in _SHOWN.items()}

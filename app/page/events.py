@@ -47,7 +47,10 @@ class Events:
         return board_value(race, own=True)
 
     def show_asked(self, event: gr.EventData, client: gr.Request) -> dict[str, Any]:
-        """Return the board's value with the race that the board's script asks for."""
+        """Return the board's value with the race that the board's script asks for.
+
+        The visitor's own race in progress is stopped if it is another one (`Races.show`).
+        """
         return self._races.show(getattr(event, "race", ""), session_of(client))
 
     def stop(self, race_id: Any, key: Any, client: gr.Request) -> None:

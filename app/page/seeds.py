@@ -109,9 +109,10 @@ def time_words(trace: Trace, seeds: Any, allowance: str) -> str:
 def race_seeds(
     races: Races, race_id: Any, seeds: Any, client: gr.Request
 ) -> Iterator[tuple[Any, Any]]:
-    """Race the lanes of a race from several seeds, the first of which is the race's own.
+    """Race the lanes of a race `seeds` times, from consecutive seeds that begin with the race's.
 
-    Yields values of the board and the table. Raises gr.Error.
+    Yields values of the board and the table. Raises gr.Error if the race is not kept, or if
+    `seeds` is not a number of seeds that the section takes.
     """
     header = races.kept(race_id, session_of(client)).recording.trace.header
     try:

@@ -56,7 +56,8 @@ def unpack_table(packed: dict[str, Any], cells: np.ndarray, codes: int, room: Ro
     """Return a lane's step table from its texts, and check it.
 
     `cells` are as in the trace's header; `codes` is the size of the vocabulary. Raises PackingError
-    if a check fails, or if the table holds more than there is `room` for.
+    if a check fails, or if the table holds more than there is `room` for. If a text is missing or
+    is no text, KeyError or TypeError is raised.
     """
     most = min(MAX_UNPACKED, room.bytes)
     rows = _unpacked(packed, STORED, unpack, _rows, most)

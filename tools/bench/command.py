@@ -1,4 +1,4 @@
-"""The bench: races every lane over several prompts and seeds on one machine, for figures.
+"""The bench: races lanes over several prompts and seeds on one machine, for figures.
 
 `photo-finish bench` prints a card for people and, last, one line of JSON. Speed-ups are ratios
 within one run: the lanes take turns, so a slow moment of the machine affects all of them.

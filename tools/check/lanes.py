@@ -87,7 +87,8 @@ class FailingCapture(CudaCapture):
 def check_failed_capture(subject: Subject) -> Iterator[Finding]:
     """Check a lane whose capture fails, and the next lane.
 
-    The first lane must still draw its tokens, and the next lane must be captured.
+    The first capture must fail, its lane must still draw its tokens, and the next lane must be
+    captured and draw the same.
     """
     model, name, what = subject.model, "sjd", "a capture that fails"
     if model.captures is None:
@@ -98,12 +99,13 @@ def check_failed_capture(subject: Subject) -> Iterator[Finding]:
         model.slots.trim(0)
         tokens = drawn(model, name)
     after = drawn(model, name)
-    if name in failing.without and tokens == captured == after:
+    is_captured = name not in model.captures.without
+    if name in failing.without and is_captured and tokens == captured == after:
         yield good(what, "The lane went on without graphs, and the next one was captured.")
     else:
         yield fault(
             what,
-            "The lane drew other tokens, or the next one did.",
+            "The lane drew other tokens, or the next one did, or was not captured.",
             f"set PHOTO_FINISH_GRAPHS=off, or --no-graphs, and {REPORT}.",
         )
 

@@ -79,10 +79,11 @@ def loading_device(device: torch.device) -> torch.device:
 
 
 def resolve_dtype(device: torch.device, wanted: str | torch.dtype | None = None) -> torch.dtype:
-    """Return the dtype to run in: the requested one, or the fastest on the device.
+    """Return the dtype to run in: `wanted` or, for None and "auto", the fastest on the device.
 
     The fastest is bfloat16 on Ampere and later GPUs, and on CPUs that multiply in bfloat16. It is
-    float16 on older GPUs, and float32 on other CPUs. Raises ModelError for a name not in DTYPES.
+    float16 on older GPUs, and float32 on other CPUs. Raises ModelError for any name but "auto" and
+    those in DTYPES.
     """
     if isinstance(wanted, torch.dtype):
         return wanted

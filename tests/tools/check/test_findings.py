@@ -121,6 +121,18 @@ def test_logits_are_left_out_where_memory_is_short(monkeypatch: pytest.MonkeyPat
 # Steps
 
 
+def test_after_a_capture_that_fails_the_next_lane_is_captured(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(lanes, "FailingCapture", lambda device: raises)
+    subject = captured(capture)
+    (found,) = lanes.check_failed_capture(subject)
+    assert found.outcome is Grade.GOOD
+    subject.model.captures.without["sjd"] = "a capture that failed"
+    (found,) = lanes.check_failed_capture(subject)
+    assert found.outcome is Grade.FAULT
+
+
 def test_a_captured_step_that_waits_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     counts = Counter({"kernels": 4, "graphs": 4, "copies": 7})
     where = {"sjd": ["window.py, line 3"]}
