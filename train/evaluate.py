@@ -209,9 +209,10 @@ def controls(
 def reconstruction(
     vq: EmbeddedVQ, scenes: list[tuple[Scene, np.ndarray]]
 ) -> dict[str, dict[str, float]]:
-    """Return the mean PSNR in dB of the reconstructed squares of all things, and of people alone.
+    """Return the PSNR in dB of reconstructed squares: of all things, and of people alone.
 
-    A mean of fewer than two squares is left out.
+    Each of the two entries is a mean with its 95% interval (`mean`). An entry with fewer than two
+    squares has no interval and is left out.
     """
     values = psnr(vq, scenes)
     groups = {

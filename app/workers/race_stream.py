@@ -83,9 +83,10 @@ def race_seconds(race: Race) -> float:
 
 
 def slow_note(model: ImageModel) -> str:
-    """Return how long a picture of a public model takes on a CPU, and what lanes show meanwhile.
+    """Return how long a public model on a CPU takes for a picture, in vanilla AR's time.
 
-    Returns "" for any other model.
+    If the model has no preview decoder, the note also says what lanes show meanwhile. Returns ""
+    for a model whose pictures are quick: one on a GPU, or the embedded model.
     """
     if not model.slow_pixels:
         return ""

@@ -52,7 +52,7 @@ interface LaneSnapshot {
 
 type LaneState = "waiting" | "racing" | "finished" | "stopped" | "failed";
 
-/** The changes in a lane since the last message. */
+/** A lane's new rows since the last message, and its figures so far. */
 interface LaneUpdate {
   state: LaneState;
   error: string;

@@ -71,7 +71,7 @@ class LaneSnapshot(LaneFigures):
 
 
 class LaneUpdate(LaneFigures):
-    """The changes in a lane since the last message."""
+    """A lane's new rows since the last message, and its figures so far."""
 
     lane: int
     table: dict[str, str] = Field(description="base64 of the new rows of each table that has any")

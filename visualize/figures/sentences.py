@@ -241,8 +241,9 @@ def time(lanes: Sequence[tuple[Runner, Seconds]]) -> str:
 
 
 def distance(lanes: Sequence[tuple[Runner, Distances]], stride: int) -> str:
-    """Return the sentence on TV against the distance from the last rejection (SJD-PAC Fig. 4).
+    """Return the sentence on how far a rejection moves later positions' p (SJD-PAC Fig. 4).
 
+    It is about the lane with the most measurements. If no lane has enough, the sentence says so.
     `stride` is the number of positions in one row of the grid.
     """
     known = [
