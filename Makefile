@@ -49,7 +49,7 @@ cluster: $(VENV)/.cluster
 # Types take a minute of one core: they are checked beside the tests, and what is found is printed after them.
 test: $(VENV)/.test tools
 	$(STYLE)
-	@nice $(BIN)/mypy >$(VENV)/types.txt 2>&1 & types=$$!; trap "kill $$types" INT TERM; \
+	@$(BIN)/mypy >$(VENV)/types.txt 2>&1 & types=$$!; trap "kill $$types" INT TERM; \
 	$(PYTEST) $(UNMARKED) --durations=15; tests=$$?; \
 	wait $$types; types=$$?; cat $(VENV)/types.txt; exit $$((tests | types))
 

@@ -28,15 +28,14 @@ let voterName = "";
 const RESTING = "#bet, #decided, #seeds, #cost, #whatif, #export";
 
 /**
- * Mount the board and connect it to the page. Gradio gives `element`, `props`, `trigger`
- * and `watch` to a component's script.
- * @param {HTMLElement} element @param {PageProps} props @param {PageFacts} facts
- * @param {typeof trigger} trigger @param {typeof watch} watch
- * @param {string} root the server's address
+ * Mount the board and connect it to the page. Gradio gives all arguments but the last to a
+ * component's script.
+ * @param {HTMLElement} element @param {PageProps} props @param {typeof trigger} trigger
+ * @param {typeof watch} watch @param {string} root the server's address
  */
-export function mountPage(element, props, facts, trigger, watch, root) {
+export function mountPage(element, props, trigger, watch, root) {
   if (isSpeaker()) return mountSpeaker(element);
-  const page = new Page(element, props, facts, trigger, root);
+  const page = new Page(element, props, trigger, root);
   page.open();
   watch("value", () => page.take());
   page.take(); // a race may have begun before this script was here
@@ -58,10 +57,12 @@ class Page {
   #isOpen = false; // whether the page's opening has been answered
 
   /**
-   * @param {HTMLElement} element @param {PageProps} props @param {PageFacts} facts
-   * @param {typeof trigger} trigger @param {string} root
+   * @param {HTMLElement} element @param {PageProps} props @param {typeof trigger} trigger
+   * @param {string} root
    */
-  constructor(element, props, facts, trigger, root) {
+  constructor(element, props, trigger, root) {
+    /** @type {PageFacts} */
+    const facts = JSON.parse(props.facts);
     this.#element = element;
     this.#props = props;
     this.#facts = facts;

@@ -13,12 +13,10 @@ from visualize.assets import markup, script
 # Gradio asks a gr.HTML for a dozen attributes that it does not have, at every update of the page,
 # and looks for each in this text: in 40 ms, were it the whole script. Its events are quoted.
 # The server's files are beside the page, whatever a proxy tells it of its scheme, name and port.
-# `facts` is JSON: Gradio copies all properties of a component at each update, value by value.
 MOUNT_JS = """
 const root = new URL(".", document.baseURI).href.slice(0, -1);
 import(root + props.script).then(({ mountPage }) => {
-  mountPage(element, props, JSON.parse(props.facts), trigger, watch, root);
-  // "use" "fill" "fork" "show" "over"
+  mountPage(element, props, trigger, watch, root); // "use" "fill" "fork" "show" "over"
 });
 """
 

@@ -33,7 +33,8 @@ interface Canvas {
   picture: HTMLCanvasElement;
 }
 
-// Gradio's arguments to a script of the form; each script has a value and properties of its own.
+// Gradio's arguments to a script of the form; each script has a value and facts of its own. Facts do
+// not change, and are JSON: Gradio copies a component's properties at every event, value by value.
 declare const element: HTMLElement;
 declare const props: LaneListProps | FillInProps | WordListProps;
 declare function watch(name: string, callback: () => void): void;
@@ -105,6 +106,7 @@ interface Window {
 /** Gradio's properties of the board. */
 interface PageProps {
   value: Asked | null;
+  facts: string; // PageFacts as JSON
 }
 interface PageFacts {
   waiting: Snapshot; // the board while it has no race

@@ -105,7 +105,7 @@ def check_failed_capture(subject: Subject) -> Iterator[Finding]:
     else:
         yield fault(
             what,
-            "The lane drew other tokens, or the next one did, or was not captured.",
+            "The lane drew other tokens, or the next one did or was not captured.",
             f"set PHOTO_FINISH_GRAPHS=off, or --no-graphs, and {REPORT}.",
         )
 
