@@ -1,5 +1,5 @@
-"""A port of this machine for a server that takes a given one: a port that the system chose may be
-anybody's by the time the server takes it."""
+"""A port of this machine for a server that takes a given one, and whether the server answers. A
+port that the system chose may be anybody's by the time the server takes it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import random
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.client import HTTPException
+from urllib.request import urlopen
 
 # Where Linux chooses no port (ip_local_port_range), and Ray none for its workers.
 PORTS = range(20_000, 32_768)
@@ -27,3 +29,13 @@ def free_port() -> Iterator[int]:
             yield port
             return
     raise OSError("no port is free")
+
+
+def answers(url: str) -> bool:
+    """Whether a server has the page there."""
+    # httpx reads all certificates for each request: it would take the starting server's time
+    try:
+        with urlopen(url, timeout=5) as answer:
+            return answer.status == 200
+    except (OSError, HTTPException):
+        return False

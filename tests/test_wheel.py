@@ -6,10 +6,12 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import sysconfig
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import PathDistribution
 from pathlib import Path
 
@@ -20,7 +22,7 @@ from packaging.requirements import Requirement
 from photo_finish.__main__ import main
 from tests.app.conftest import wait_until
 from tests.pages import ROOT, page
-from tests.ports import free_port
+from tests.ports import answers, free_port
 
 FOLDERS = ("app/", "cluster/", "engine/", "static/", "tools/", "visualize/", "weights/")
 FILES = ("requirements.txt", "requirements-cluster.txt", "requirements-dev.txt")
@@ -142,28 +144,53 @@ def test_lower_bounds_are_the_versions_that_the_tests_run_on() -> None:
         assert f"{pinned}.".startswith(f"{version}."), name
 
 
-def test_it_serves_the_page_with_its_board_and_recorded_races(installed: Installed) -> None:
+def break_off_upload(port: int, folder: Path) -> None:
+    """Sends the half of a file, and returns once the page has removed it."""
+    head = (
+        "POST /gradio_api/upload HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9999\r\n"
+        "Content-Type: multipart/form-data; boundary=x\r\n\r\n"
+        '--x\r\nContent-Disposition: form-data; name="files"; filename="half.json"\r\n\r\nhalf'
+    )
+    begun = partial(folder.glob, "photo-finish-*/tmp*")
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.sendall(head.encode())
+        wait_until(lambda: any(begun()))
+    wait_until(lambda: not any(begun()))
+
+
+def test_it_serves_the_page_and_its_visitors_files_go_with_it(
+    installed: Installed, tmp_path: Path
+) -> None:
+    """The temporary folder is everybody's: what gradio puts there lies in the page's own folder,
+    even where nobody can write into gradio's usual one."""
+    (tmp_path / "gradio").write_text("another user's")
+    served, path = "", ""
     with free_port() as port:
-        serving = installed.start("photo-finish", "page", GRADIO_SERVER_PORT=str(port))
-        url, answers = f"http://127.0.0.1:{port}/", []
-
-        def answered() -> bool:
-            try:
-                answers.append(httpx.get(url, timeout=60))
-            except httpx.TransportError:
-                return serving.poll() is not None
-            return True
-
+        variables = {
+            "GRADIO_SERVER_PORT": str(port),
+            "GRADIO_TEMP_DIR": "",
+            "TMPDIR": str(tmp_path),
+        }
+        serving = installed.start("photo-finish", "page", **variables)
+        url = f"http://127.0.0.1:{port}/"
         try:
-            wait_until(answered)
+            wait_until(lambda: answers(url) or serving.poll() is not None)
+            if serving.poll() is None:
+                served = httpx.get(url, timeout=300).text
+                break_off_upload(port, tmp_path)
+                files = {"files": ("race.json", b"a visitor's")}
+                answer = httpx.post(f"{url}gradio_api/upload", files=files, timeout=300)
+                (path,) = answer.json()
+                kept = Path(path).read_bytes()
         finally:
             serving.terminate()
             printed, _ = serving.communicate(timeout=300)
-    assert answers, printed
-    assert answers[0].status_code == 200
-    assert "Race board" in answers[0].text
+    assert "Race board" in served, printed
     for race in (ROOT / "static" / "races").glob("*.json"):
-        assert rf"\"{race.stem}\"" in answers[0].text  # in the board's facts, which are text
+        assert rf"\"{race.stem}\"" in served  # in the board's facts, which are text
+    assert kept == b"a visitor's"
+    assert Path(path).relative_to(tmp_path).parts[0].startswith("photo-finish-")
+    assert os.listdir(tmp_path) == ["gradio"]
 
 
 WHERE = "import engine.settings, visualize, app; print(engine.settings.__file__, app.__file__)"

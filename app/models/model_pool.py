@@ -267,17 +267,18 @@ class ModelPool:
             return self.loader
         with self._lock:
             if self._name != name and (not self._name or self._public.done):
-                self._name, self._public = name, self._new_loader(name)
+                self._name, self._public = name, self._new_loader(name, self._public)
             return self._public if self._name == name else None
 
-    def _new_loader(self, name: str) -> ModelLoader:
-        title = self.card(name).title
+    def _new_loader(self, name: str, before: ModelLoader) -> ModelLoader:
+        title, replaces = self.card(name).title, before is not self.loader
 
         def report(progress: Progress) -> None:
             loader.note = progress.text(title)
 
         def load() -> Any:
-            free_memory()
+            if replaces:
+                free_memory()
             return self._load(name, report)
 
         return (loader := ModelLoader(load, f"Loading {title}…"))

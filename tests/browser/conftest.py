@@ -22,10 +22,10 @@ from engine.infilling import Infilling
 from tests.app.conftest import wait_until
 from tests.app.page.test_fill_in import CODES, MASK
 from tests.browser.acts import INSIDE, PATIENCE, prompted
-from tests.browser.servers import TOURED, Held, answers, recorded, served
+from tests.browser.servers import TOURED, Held, recorded, served
 from tests.clocks import set_clocks
 from tests.infill_toys import NeighbourToy
-from tests.ports import free_port
+from tests.ports import answers, free_port
 from tests.races import race_of
 from visualize.export.standalone import standalone
 from visualize.pictures.recorded_race import RecordedRace, record

@@ -22,8 +22,7 @@ from websockets.sync.client import connect
 
 from tests.app.conftest import wait_until
 from tests.browser.acts import INK_AND_GROUND, assert_legible
-from tests.browser.servers import answers
-from tests.ports import free_port
+from tests.ports import answers, free_port
 
 WIDTH, HEIGHT = 1400, 1000
 PATIENCE = 600  # seconds that an answer may take: without a GPU an engine draws by the processor

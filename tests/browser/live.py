@@ -29,8 +29,7 @@ from playwright.sync_api import Browser, sync_playwright
 from tests.app.conftest import wait_until
 from tests.browser.acts import INSIDE, PATIENCE, PROMPT, lanes_by_event
 from tests.browser.conftest import QUIET
-from tests.browser.servers import answers
-from tests.ports import free_port
+from tests.ports import answers, free_port
 
 LANES = ("ar", "sjd", "gsd", "lantern", "sjd-pac", "scd", "fpi")
 SETTLE = 3_000  # ms before a race: the page draws the figures of the one before

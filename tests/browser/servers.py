@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import gradio as gr
-import httpx
 
 from app.models.model_pool import ModelPool
 from app.page.launch import LAUNCH
@@ -86,10 +85,3 @@ def recorded(prompt: str, lanes: Sequence[str]) -> RecordedRace:
     machine. A toy has few codes: of its paper's share of them LANTERN would have no neighbour."""
     lanes = ["lantern:k=8" if name == "lantern" else name for name in lanes]
     return record(raced(model := Watched(), lanes, prompt, 7), model)
-
-
-def answers(url: str) -> bool:
-    try:
-        return httpx.get(url, timeout=5).status_code == 200
-    except httpx.TransportError:
-        return False

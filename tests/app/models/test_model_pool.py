@@ -3,7 +3,6 @@ happens when one fails."""
 
 from __future__ import annotations
 
-import gc
 import html
 import threading
 import weakref
@@ -102,7 +101,6 @@ def test_a_model_stays_warm_until_another_is_needed_and_is_freed_first() -> None
     loads, alive, models = [], [], []
 
     def load(name, report):
-        gc.collect()
         alive.append([each().name for each in models if each() is not None])
         loads.append(name)
         model = named(name)
@@ -122,7 +120,6 @@ def test_the_threads_of_a_race_that_is_over_hold_no_model(monkeypatch) -> None:
     end, thread = live_race.LiveRace.end, race_runner.device_thread
 
     def load(name, report):
-        gc.collect()
         alive.append([each().name for each in models if each() is not None])
         if models:
             loading.set()
