@@ -20,12 +20,13 @@ from engine.models.body import BodyModel
 from tests.app.conftest import NONE_RECORDED, VISITOR, begun, toy_pool
 from tests.engine.models.families import EMU3, JANUS, RANDAR, Tiny
 from tests.steps import EIGHT
+from tests.variants import further
 from tools.judge.toys import Toy
 from visualize.board.board import replay
 from visualize.pictures.recorded_race import RecordedRace
 
 
-@pytest.mark.parametrize("tiny", [EMU3, JANUS], ids=lambda tiny: tiny.card.name)
+@pytest.mark.parametrize("tiny", [EMU3, *further(JANUS)], ids=lambda tiny: tiny.card.name)
 def test_a_public_model_races_in_every_lane_and_is_drawn_again(monkeypatch, tiny: Tiny) -> None:
     card = replace(tiny.card, sampling=replace(tiny.card.sampling, top_k=0))
 

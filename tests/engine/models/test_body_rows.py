@@ -13,9 +13,12 @@ from engine.settings import Sampling
 from engine.trace import StepTable
 from tests.engine.models.families import TINY
 from tests.engine.recorded_graph import capture
+from tests.variants import further
 
 
-@pytest.mark.parametrize("name", TINY)
+@pytest.mark.parametrize(
+    "name", ["embedded", *further(*(each for each in TINY if each != "embedded"))]
+)
 @torch.inference_mode()
 def test_static_shapes_and_captured_steps_change_nothing(
     name: str, monkeypatch: pytest.MonkeyPatch

@@ -39,6 +39,7 @@ from tests.engine.trace import version_4
 from tests.engine.trace.reread import reread
 from tests.races import race_of
 from tests.stopped import run_until
+from tests.variants import further
 from tools.judge.toys import Toy
 
 HOSTILE = st.one_of(
@@ -527,7 +528,7 @@ def test_any_key_left_out_is_read_or_rejected(draw: st.DataObject) -> None:
 
 
 @settings(max_examples=150)
-@pytest.mark.parametrize("version", [4, VERSION])
+@pytest.mark.parametrize("version", [*further(4), VERSION])
 @given(st.data())
 def test_any_numbers_in_a_column_are_read_or_rejected(version: int, draw: st.DataObject) -> None:
     file, streams = (data_4(), version_4) if version == 4 else (data(), current)

@@ -18,6 +18,7 @@ from engine.decoders.speculate import chain_acceptance, speculate
 from engine.decoders.verdict import Check
 from engine.trace import Step
 from tests.tools.judge.rules import OneByOne, Rule, step_of
+from tests.variants import further
 from tools.judge.checks import SEEDS, check, pictures
 
 NAMES = ["decodes", "repeats", "static shapes", "gives its cache back"]
@@ -196,8 +197,8 @@ class NoGenerator(OneByOne):
     ("kind", "failing", "words"),
     [
         (GlobalTorch, "repeats", "draws from a global generator"),
-        (sampled(random.random), "repeats", "draws from a global generator"),
-        (sampled(np.random.rand), "repeats", "draws from a global generator"),
+        *further((sampled(random.random), "repeats", "draws from a global generator")),
+        *further((sampled(np.random.rand), "repeats", "draws from a global generator")),
         (RaisingAtRandom, "repeats", "ValueError: of no seed of its own"),
         (IgnoresRoom, "static shapes", "end"),
         (ByWidth, "static shapes", "`state.room`"),

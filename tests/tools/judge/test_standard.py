@@ -9,6 +9,7 @@ from engine.decoders.jacobi_window import SpeculativeSettings
 from engine.numerics.distributions import logits_to_probs
 from tests.tools.judge.faults import AtTemperatureOne, BehindFour, OfEight, ThirdRedraw, WithoutTopP
 from tests.tools.judge.rules import Rule
+from tests.variants import further
 from tools.judge.cases import standard_toys
 from tools.judge.enumeration import CLOSE, distance, enumerated, exactly
 from tools.judge.standard import SAMPLED
@@ -21,10 +22,8 @@ exact = exactly()
     ("wrong", "name"),
     [
         (WithoutTopP, "top-p"),
-        (AtTemperatureOne, "warm"),
-        (OfEight, "nine codes"),
-        (BehindFour, "six"),
-        (ThirdRedraw, "six"),
+        *further((AtTemperatureOne, "warm"), (OfEight, "nine codes")),
+        *further((BehindFour, "six"), (ThirdRedraw, "six")),
     ],
 )
 def test_a_fault_that_shows_on_one_model_alone(wrong: type[Rule], name: str) -> None:

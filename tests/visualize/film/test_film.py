@@ -69,7 +69,7 @@ def off(
     return np.abs(picture.astype(int) - np.asarray(still.draw(t)))
 
 
-@pytest.mark.parametrize("kind", FilmFormat)
+@every_kind
 def test_a_film_lasts_as_long_as_the_race_and_holds_its_finish(kind, monkeypatch) -> None:
     """Its frames are drawn one at a time: one is given up before the one after the next is."""
     shares: list[float] = []
