@@ -30,7 +30,7 @@ help:
 	@echo "make cluster  start it with its races on a Ray cluster of this machine; ARGS=--help: the options"
 	@echo "make test     lint, then run the tests"
 	@echo "make test-cluster  the tests that need a cluster"
-	@echo "make test-exact  every variant of each decoder against its exact joint distribution"
+	@echo "make test-exact  further variants: of decoders against their exact joint distributions, of models and films"
 	@echo "make soak     run the browser's tests again and again on a slow page; RUNS=20: how often"
 	@echo "make test-browsers  the page in Firefox and in WebKit"
 	@echo "make processors  the numeric tests as other processors round, in some fifteen minutes"

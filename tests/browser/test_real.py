@@ -26,10 +26,11 @@ def test_race_draws_what_the_decoders_decode_and_a_picture_of_ones_own_is_filled
     race(page, lanes=("sjd", "sjd-pac"))
     finished(page)
     model = load_embedded()
-    tokens = DECODERS["sjd-pac"](model, None, model.sampling).generate(PROMPT, 7)
-    expect(page.locator(".lane[data-lane='sjd-pac']")).to_have_attribute(
-        "data-hash", token_hash(tokens)
-    )
+    for name in ("sjd", "sjd-pac"):
+        tokens = DECODERS[name](model, None, model.sampling).generate(PROMPT, 7)
+        expect(page.locator(f".lane[data-lane='{name}']")).to_have_attribute(
+            "data-hash", token_hash(tokens)
+        )
     expect(page.locator(".results tr")).to_have_count(3)
     expect(page.locator(".by-seconds li .rank").first).to_have_text("1")
     expect(page.locator(".why")).to_contain_text("Half the passes does not mean half the seconds")

@@ -15,7 +15,7 @@ from engine.models.base import ImageModel, planned
 from engine.race import Lane
 from engine.settings import Sampling, SettingError
 from engine.trace import LaneState, Trace
-from tests.engine.models.families import RASTER, TINY, Tiny
+from tests.engine.models.families import NAMES, RASTER, TINY, Tiny
 from tests.engine.models.sequence import Sequence
 from tests.engine.recorded_graph import capture
 from tests.races import race_of
@@ -24,11 +24,7 @@ from tests.variants import further
 SAMPLED = Sampling(guidance=2.0, top_k=8)
 
 
-# One whose rows end in tokens of no cell, and the embedded one; `make test-exact` has them all.
-FIRST = ("embedded", "lumina-768")
-
-
-@pytest.fixture(params=[*FIRST, *further(*(name for name in TINY if name not in FIRST))])
+@pytest.fixture(params=NAMES)
 def tiny(request: pytest.FixtureRequest) -> Tiny:
     return TINY[request.param]
 

@@ -11,14 +11,11 @@ from engine.graphs import Captures
 from engine.models import body
 from engine.settings import Sampling
 from engine.trace import StepTable
-from tests.engine.models.families import TINY
+from tests.engine.models.families import NAMES, TINY
 from tests.engine.recorded_graph import capture
-from tests.variants import further
 
 
-@pytest.mark.parametrize(
-    "name", ["embedded", *further(*(each for each in TINY if each != "embedded"))]
-)
+@pytest.mark.parametrize("name", NAMES)
 @torch.inference_mode()
 def test_static_shapes_and_captured_steps_change_nothing(
     name: str, monkeypatch: pytest.MonkeyPatch

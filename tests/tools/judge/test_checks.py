@@ -197,8 +197,10 @@ class NoGenerator(OneByOne):
     ("kind", "failing", "words"),
     [
         (GlobalTorch, "repeats", "draws from a global generator"),
-        *further((sampled(random.random), "repeats", "draws from a global generator")),
-        *further((sampled(np.random.rand), "repeats", "draws from a global generator")),
+        *further(
+            (sampled(random.random), "repeats", "draws from a global generator"),
+            (sampled(np.random.rand), "repeats", "draws from a global generator"),
+        ),
         (RaisingAtRandom, "repeats", "ValueError: of no seed of its own"),
         (IgnoresRoom, "static shapes", "end"),
         (ByWidth, "static shapes", "`state.room`"),

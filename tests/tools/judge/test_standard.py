@@ -22,8 +22,12 @@ exact = exactly()
     ("wrong", "name"),
     [
         (WithoutTopP, "top-p"),
-        *further((AtTemperatureOne, "warm"), (OfEight, "nine codes")),
-        *further((BehindFour, "six"), (ThirdRedraw, "six")),
+        *further(
+            (AtTemperatureOne, "warm"),
+            (OfEight, "nine codes"),
+            (BehindFour, "six"),
+            (ThirdRedraw, "six"),
+        ),
     ],
 )
 def test_a_fault_that_shows_on_one_model_alone(wrong: type[Rule], name: str) -> None:

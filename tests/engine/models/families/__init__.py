@@ -12,6 +12,7 @@ from tests.engine.models.families.llamagen_class import TinyLlamaGenClass
 from tests.engine.models.families.randar import TinyRandAR
 from tests.engine.models.families.simplear import TinySimpleAR
 from tests.engine.models.families.tiny import Tiny
+from tests.variants import further
 
 JANUS, EMU3, LLAMAGEN, RANDAR = TinyJanus(), TinyEmu3(), TinyLlamaGen(), TinyRandAR()
 LLAMAGEN_CLASS, SIMPLEAR = TinyLlamaGenClass(), TinySimpleAR()
@@ -21,4 +22,7 @@ RASTER: dict[str, Tiny] = {
     for tiny in (TinyEmbedded(), LLAMAGEN_CLASS, JANUS, LLAMAGEN, SIMPLEAR, EMU3, ANOLE, LUMINA)
 }
 TINY = RASTER | {RANDAR.card.name: RANDAR}
+# For a parameter: the embedded one and one whose rows end in tokens of no cell; all in test-exact.
+_FIRST = ("embedded", "lumina-768")
+NAMES = [*_FIRST, *further(*(name for name in TINY if name not in _FIRST))]
 PUBLIC = {name: tiny for name, tiny in TINY.items() if tiny.card.repos}
