@@ -14,6 +14,12 @@ from visualize.film.layers import Layer
 # A browser whose visitor has looked inside: all controls are shown, as they are in a file at once.
 # A file's storage is left alone: read so early, Chromium loses what was kept just before a reload.
 INSIDE = "if (location.protocol === 'http:') localStorage['photo-finish-inside'] = '1';"
+# Gradio takes a message away after ten seconds. Between two looks at it a machine may stand still
+# for longer, so here it stays until it is closed.
+LASTING = """{
+  const later = window.setTimeout;
+  window.setTimeout = (act, ms, ...rest) => (ms === 10000 ? 0 : later(act, ms, ...rest));
+}"""
 PATIENCE = 120_000  # ms: a shared machine may be slow; nothing waits longer than it must
 # Parts that reach over the edge of the stage or of their lane, or whose lines are cut off by their
 # own; figures that reach into the next lane.

@@ -21,7 +21,7 @@ from app.workers import between_steps
 from engine.infilling import Infilling
 from tests.app.conftest import wait_until
 from tests.app.page.test_fill_in import CODES, MASK
-from tests.browser.acts import INSIDE, PATIENCE, prompted
+from tests.browser.acts import INSIDE, LASTING, PATIENCE, prompted
 from tests.browser.servers import TOURED, Held, recorded, served
 from tests.clocks import set_clocks
 from tests.infill_toys import NeighbourToy
@@ -166,7 +166,7 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def warm(browser: Browser) -> BrowserContext:
     """What is opened again and again in it has been compiled."""
     context = browser.new_context(permissions=CLIPBOARD)
-    context.add_init_script(INSIDE)
+    context.add_init_script(INSIDE + LASTING)
     return context
 
 
@@ -214,7 +214,7 @@ def open_page(browser: Browser, warm: BrowserContext) -> Iterator[Callable[..., 
         origins.append(url if parts.scheme == "file" else f"{parts.scheme}://{parts.netloc}/")
         if fresh:
             page = browser.new_context(permissions=CLIPBOARD, has_touch=True).new_page()
-            page.add_init_script(INSIDE)
+            page.add_init_script(INSIDE + LASTING)
         else:
             page = warm.new_page() if pages or not warm.pages else warm.pages[0]
         pages.append(page)

@@ -111,11 +111,14 @@ def test_a_trace_is_played_as_it_was_raced_and_what_is_none_leaves_the_board(
         expect(meta).to_contain_text(words)
 
     # What is no trace gets a message and leaves the board.
-    for text, words in NO_TRACES:
-        upload(page, text)
+    def said(words: str) -> None:
         expect(message).to_contain_text(re.compile(words))
         page.locator(".toast-close").click()
         expect(message).to_have_count(0)
+
+    for text, words in NO_TRACES:
+        upload(page, text)
+        said(words)
     prompted(page, "two")
     # A file that is dropped before the button is there is not lost.
     page.evaluate(
@@ -124,7 +127,7 @@ def test_a_trace_is_played_as_it_was_raced_and_what_is_none_leaves_the_board(
     )
     drop(page, "nonsense", "nonsense.exe")
     page.evaluate("place.replaceWith(bring)")
-    expect(message).to_contain_text("not JSON")
+    said("not JSON")
     prompted(page, "two")
     unhurt(page)
 
@@ -139,8 +142,7 @@ def test_a_trace_is_played_as_it_was_raced_and_what_is_none_leaves_the_board(
     file = json.loads(recorded("x", ("ar",)).dumps())
     file["header"]["lanes"][0]["decoder"] = "<img src=x onerror=window.hit=1>"
     upload(page, json.dumps(file))
-    words = "decoder that is not known here: '<img src=x onerror="
-    expect(message.last).to_contain_text(words)
+    said("decoder that is not known here: '<img src=x onerror=")
     unhurt(page)
 
 
