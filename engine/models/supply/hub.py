@@ -286,6 +286,8 @@ def _bar(report: Report) -> type[tqdm]:
     furthest = 0
 
     class Bar(tqdm):
+        monitor_interval = 0  # a class's thread would never end
+
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             kwargs.pop("name", None)  # an argument of the client's own bars
             super().__init__(*args, **{**kwargs, "file": io.StringIO(), "disable": False})

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 
 import httpx
 import pytest
+from gradio.queueing import Queue
 from gradio_client import Client
 from gradio_client.exceptions import AppError
 from PIL import Image
@@ -92,6 +93,13 @@ def test_summary_is_the_race_without_its_pictures(client) -> None:
     assert sjd["passes"] < 36
     assert sjd["faster_by_passes"] == pytest.approx(36 / sjd["passes"], abs=1e-3)
     assert (sjd["place_by_passes"], ar["place_by_passes"]) == (1, 2)
+
+
+def test_gradio_does_not_sum_up_its_calls(client, monkeypatch) -> None:
+    summed = []
+    monkeypatch.setattr(Queue, "_get_df", summed.append)
+    client.predict(PROMPT, 7, ["ar"], api_name="/race")
+    assert not summed
 
 
 def test_a_result_has_what_is_asked_for_and_feeds_the_next_call(client) -> None:
