@@ -17,7 +17,7 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
 
 RUNS ?= 5
 # A worker a core of two; a file's tests stay on one worker, which makes their page or their model once. Files start
-# in the order of tests/conftest.py.
+# in the order of tests/conftest.py, which keeps the browser's on one worker.
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 # Those with a mark have commands of their own.
 UNMARKED := -m 'not exact and not cluster'

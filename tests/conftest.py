@@ -1,5 +1,6 @@
-"""What every test relies on: one thread a worker, examples that are the same on every run, and slow
-files first. At the end of a run stand the seconds that each folder took.
+"""What every test relies on: one thread a worker, examples that are the same on every run, slow
+files first, and the browser's on one worker. At the end of a run stand the seconds that each folder
+took.
 
 No test may depend on how fast a lane or a machine is. To prove it, `TEST_CLOCK_SEED=1 make test`
 multiplies each lane's seconds by a factor from 1/8 to 8, drawn for the seed and the decoder, in the
@@ -21,6 +22,8 @@ from pathlib import Path
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
 
 from tests.clocks import scale_clocks
 
@@ -91,6 +94,20 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: rank(item.path))
+
+
+class Scheduling(LoadFileScheduling):
+    """With `--dist loadfile` a file's tests stay on one worker, and here the browser's all on the
+    same: a page, its server and its test take one and a half cores, and two of them take longer
+    than one after the other."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = super()._split_scope(nodeid)
+        return "browser" if file.startswith("tests/browser/") else file
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduling | None:
+    return Scheduling(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

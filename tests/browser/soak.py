@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from random import randrange
 
 BUSY = 2  # processes
-PYTEST = ("-m", "pytest", "-q", "-n", "4", "--dist", "loadfile", "tests/browser", "--no-header")
+PYTEST = ("-m", "pytest", "-q", "-n", "4", "--dist", "loadscope", "tests/browser", "--no-header")
 
 
 @contextmanager
