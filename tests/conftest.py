@@ -97,15 +97,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 class Scheduling(LoadFileScheduling):
-    """With `--dist loadfile` a file's tests stay on one worker, and here the browser's all on the
-    same: a page, its server and its test take one and a half cores, and two of them take longer
-    than one after the other."""
+    """A file's tests stay on one worker, and those of all of the browser's files on the same one. A
+    page, its server and its test want 1.4 cores, so two of them at once slow each other down."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = super()._split_scope(nodeid)
         return "browser" if file.startswith("tests/browser/") else file
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduling | None:
     return Scheduling(config, log) if config.getoption("dist") == "loadfile" else None
 

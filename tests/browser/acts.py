@@ -15,7 +15,7 @@ from visualize.film.layers import Layer
 # A file's storage is left alone: read so early, Chromium loses what was kept just before a reload.
 INSIDE = "if (location.protocol === 'http:') localStorage['photo-finish-inside'] = '1';"
 # Gradio takes a message away after ten seconds. Between two looks at it a machine may stand still
-# for longer, so here it stays until it is closed.
+# for longer, so here it stays until it is closed. No other timer of the page has these 10,000 ms.
 LASTING = """{
   const later = window.setTimeout;
   window.setTimeout = (act, ms, ...rest) => (ms === 10000 ? 0 : later(act, ms, ...rest));

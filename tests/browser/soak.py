@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from random import randrange
 
 BUSY = 2  # processes
+# By file; with `loadfile`, tests/conftest.py keeps all of them on one worker.
 PYTEST = ("-m", "pytest", "-q", "-n", "4", "--dist", "loadscope", "tests/browser", "--no-header")
 
 

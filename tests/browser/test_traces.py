@@ -110,12 +110,12 @@ def test_a_trace_is_played_as_it_was_raced_and_what_is_none_leaves_the_board(
         assert hashes(page) == end
         expect(meta).to_contain_text(words)
 
-    # What is no trace gets a message and leaves the board.
     def said(words: str) -> None:
         expect(message).to_contain_text(re.compile(words))
         page.locator(".toast-close").click()
         expect(message).to_have_count(0)
 
+    # What is no trace gets a message and leaves the board.
     for text, words in NO_TRACES:
         upload(page, text)
         said(words)

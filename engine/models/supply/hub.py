@@ -286,7 +286,7 @@ def _bar(report: Report) -> type[tqdm]:
     furthest = 0
 
     class Bar(tqdm):
-        monitor_interval = 0  # a class's thread would never end
+        monitor_interval = 0  # else tqdm starts a thread for each such class, which never ends
 
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             kwargs.pop("name", None)  # an argument of the client's own bars
