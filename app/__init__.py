@@ -9,7 +9,7 @@ import tempfile
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 # How many calls gradio lets pass before it sums up the last 10,000 for its monitoring page, which
-# is off here. The sums take 6 to 15 ms.
+# is off here. The sums take 6 to 22 ms.
 os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", str(2**63))
 # The proxies whose X-Forwarded-For header the server believes: the visitor's address is the last
 # one in it that is not a proxy's. A Space's proxies have private addresses, and append to a header

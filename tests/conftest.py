@@ -1,6 +1,6 @@
-"""What every test relies on: one thread a worker, examples that are the same on every run, slow
-files first, and the browser's on one worker. At the end of a run stand the seconds that each folder
-took.
+"""What every test relies on: each worker has one thread, hypothesis tries the same examples on
+every run, slow files start first, and the browser's share a worker. A run ends with the seconds
+that each folder took.
 
 No test may depend on how fast a lane or a machine is. To prove it, `TEST_CLOCK_SEED=1 make test`
 multiplies each lane's seconds by a factor from 1/8 to 8, drawn for the seed and the decoder, in the

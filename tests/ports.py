@@ -32,7 +32,7 @@ def free_port() -> Iterator[int]:
 
 
 def answers(url: str) -> bool:
-    """Whether a server answers at the address with a page."""
+    """Whether the address has a page."""
     # httpx reads all certificates for each request: it would take the starting server's time
     try:
         with urlopen(url, timeout=5) as answer:

@@ -115,7 +115,7 @@ def test_a_trace_is_played_as_it_was_raced_and_what_is_none_leaves_the_board(
         page.locator(".toast-close").click()
         expect(message).to_have_count(0)
 
-    # What is no trace gets a message and leaves the board.
+    # A file that is no trace brings a message, and the board stays as it was.
     for text, words in NO_TRACES:
         upload(page, text)
         said(words)
