@@ -13,6 +13,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -92,8 +93,8 @@ class Parent:
 class Infilling:
     """A partly known picture.
 
-    In a fork the known cells are those that the model draws first in a whole picture. The model
-    draws the rest with the noise that their positions have in a whole picture.
+    In a fork the known cells are those that the model draws first in a whole picture. `draw` says
+    which random numbers draw the rest.
 
     Attributes:
         known: the code of each cell in raster order; MASKED for a cell that is to be filled in.
@@ -133,6 +134,23 @@ class Infilling:
     def masked(self) -> int:
         """Number of cells to fill in."""
         return self.known.count(MASKED)
+
+    @property
+    def draw(self) -> int:
+        """The number that the infilling adds to the draws of its random numbers.
+
+        It is a digest of what is known, from 2**32 to below 2**61, so a picture's seed can fill in
+        a part of that picture: the numbers that chose the known tokens are not read again. With
+        them the rest would depend on the known tokens by more than the model's distribution.
+
+        A fork adds the number to all draws but those of vanilla AR's Gumbel noise. That noise stays
+        the whole picture's, so a fork with the token that was drawn repeats vanilla AR's picture.
+        Its numbers at a position decide that position's token, and nothing before it; so the rest
+        has the model's distribution, whichever lane drew the known tokens and whichever token was
+        put in place of one. Only a fork from an infilled picture needs another seed (`fork_of`).
+        """
+        digest = blake2b(np.array(self.known, "<i8").tobytes(), digest_size=4).digest()
+        return max(1, int.from_bytes(digest, "little") >> 3) << 32
 
     @property
     def forks(self) -> bool:

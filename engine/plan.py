@@ -25,9 +25,8 @@ def below(plan: Plan, infilling: Infilling) -> Plan:
     """Return the part of a whole plan from the first masked cell on; the part before is known.
 
     The returned plan's positions count from 0. Noise and the setting `guided_tokens` go by these
-    positions. So even with the seed that drew the known part, the rest is drawn with other noise.
-    In a fork, noise and `guided_tokens` go by the positions in the whole picture instead. Raises
-    SettingError if the known cells are not the first of the plan.
+    positions. In a fork they go by the positions in the whole picture instead. Raises SettingError
+    if the known cells are not the first of the plan.
     """
     drawn = [infilling.known[cell] for cell in plan.cells if cell >= 0]
     if MASKED in drawn[: len(drawn) - infilling.masked]:
@@ -49,6 +48,7 @@ def below(plan: Plan, infilling: Infilling) -> Plan:
         known=tuple(zip(plan.slots, ids, strict=False)),
         infilling=infilling,
         before=k if infilling.forks else 0,
+        draw=infilling.draw,
     )
 
 
@@ -60,7 +60,7 @@ def anywhere(grid: tuple[int, int], infilling: Infilling) -> Plan:
     cells = infilling.cells(grid)
     known = tuple((cell, code) for cell, code in enumerate(infilling.known) if code != MASKED)
     forced = (-1,) * len(cells)
-    return Plan(cells, cells, forced, len(cells), known, infilling, ahead=True)
+    return Plan(cells, cells, forced, len(cells), known, infilling, draw=infilling.draw, ahead=True)
 
 
 def rolling(plan: Plan) -> Plan:

@@ -210,7 +210,8 @@ class Lantern(JacobiWindowDecoder):
             return logits_to_probs(logits, self.sampling, state.forced(positions[level]))
 
         first = logits_to_probs(logits[None], self.sampling, state.forced(positions[0]))
-        return draft_tree(first, expand, depth, self.settings.width, self.settings.nodes)
+        width, nodes = self.settings.width, self.settings.nodes
+        return draft_tree(first, expand, depth, width, nodes, state.frontier)
 
     def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
         if window.nodes is not None and window.parents is not None:

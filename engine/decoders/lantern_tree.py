@@ -20,6 +20,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.core import Candidates, Diagnostics, Groups, Verification, Window
+from engine.models.supply.card import not_numbers
 from engine.numerics.distributions import exact, gather, one_hot, sample, total_variation
 from engine.trace import Status
 
@@ -34,6 +35,7 @@ def draft_tree(
     depth: int,
     width: int,
     count: int,
+    position: int,
 ) -> Window:
     """Return a window whose `nodes` are a tree of drafts; its `drafts` are empty.
 
@@ -48,6 +50,10 @@ def draft_tree(
         depth: number of levels below the root.
         width: number of nodes expanded in a round, and number of children that each of them gets.
         count: largest number of nodes.
+        position: the position of the first level.
+
+    Raises:
+        ModelError: a probability is NaN.
     """
     width = min(width, first.shape[-1])
     chance, token = (values[0] for values in first.topk(width))
@@ -68,9 +74,12 @@ def draft_tree(
         candidate = best + (1 + width + (level - 1) * width**2)
         read = best // width + (1 + (level - 1) * width)
     # Stable, so that a child as likely as its parent comes after it.
-    order = torch.cat(chances).sort(descending=True, stable=True).indices
+    ranked, order = torch.cat(chances).sort(descending=True, stable=True)
     kept = order[:count].sort().values
-    candidates, above = torch.stack([kept + 1, torch.cat(parents)[kept]]).tolist()
+    nans = ranked[:count].isnan().long()  # the sort has them first
+    candidates, above, unknown = torch.stack([kept + 1, torch.cat(parents)[kept], nans]).tolist()
+    if any(unknown):
+        raise not_numbers("drafter", position)
     row_of = {candidate: row for row, candidate in enumerate([0, *candidates])}
     followed = (0, *(row_of[parent] for parent in above))
     return Window(

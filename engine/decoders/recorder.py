@@ -23,8 +23,7 @@ from torch import Tensor
 from engine.core import Verification, Window
 from engine.decoders.collect import Found, Observation, Packed, Rule, collect
 from engine.decoders.decode_state import DecodeState
-from engine.failures import Failure
-from engine.models.supply.card import ModelError
+from engine.models.supply.card import not_numbers
 from engine.trace.rows import DTYPES, SHARES, TOP, Source, Status
 from engine.trace.seconds import Seconds
 from engine.trace.shares import NONE, ONE, quantise, quantise_test
@@ -79,11 +78,11 @@ class StepRecorder:
     ) -> Step:
         """Return the step that committed the state's last `count` positions.
 
-        Raises ModelError where a probability is NaN.
+        Raises ModelError where p or q is NaN at one of the picture's positions.
         """
         state = self._state
         start, micros = state.frontier - count, seconds.micros
-        self._check(seen, start, count)
+        self._check(seen, start)
         row = step_row(state.step, window_rows, 0, count, state.drafter_passes, micros, False)
         with self._lock:
             number = len(self._tables) + len(self._pending)
@@ -100,20 +99,27 @@ class StepRecorder:
             self._put_together()
         del self._state, self._rule
 
-    def _check(self, seen: Observation | Packed, start: int, count: int) -> None:
+    def _check(self, seen: Observation | Packed, start: int) -> None:
+        """Raise ModelError where p or q is NaN at a position of the picture.
+
+        A row is either all finite or all NaN, so its largest entry or its first one tells.
+        """
         if isinstance(seen, Packed):
-            likeliest = seen.read().shares[:, SHARES.index("top1")]
+            found = seen.read()
+            position, shares = found.position, found.shares
+            unknown = {
+                "model": np.isnan(shares[:, SHARES.index("top1")]),
+                "drafter": np.isinf(shares[:, SHARES.index("top1_draft")]),
+            }
         else:
-            likeliest = seen.verification.p.numpy()[:, 0]  # a row is all numbers or all NaN
-        unknown = np.isnan(likeliest[:count])
-        if unknown.any():
-            position = int(self._state.commit_order()[start + int(unknown.argmax())])
-            raise ModelError(
-                f"The model's probabilities at position {position} are not numbers: in float16"
-                " something in it overflows (load it in bfloat16 or float32), in those a file of"
-                " its weights is damaged.",
-                Failure.OVERFLOW,
-            )
+            v, q = seen.verification, seen.details.q
+            firsts = {"model": v.p, "drafter": seen.window.q if q is None else q}
+            unknown = {name: np.isnan(each.numpy()[:, 0]) for name, each in firsts.items()}
+            position = np.arange(start, start + len(v.p)) if v.places is None else v.places.numpy()
+        for network, rows in unknown.items():
+            at = position[: len(rows)][rows]
+            if len(inside := at[at < self._state.plan.length]):
+                raise not_numbers(network, int(inside[0]))
 
     def _table(self, number: int) -> StepTable:
         with self._lock:

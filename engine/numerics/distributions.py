@@ -32,8 +32,10 @@ def logits_to_probs(logits: Tensor, sampling: Sampling, forced: Tensor | None) -
     """Turn the logits of L positions [L, V] into distributions over the V codes [L, V].
 
     `forced` (bool [L]) marks forced positions; None if no position is forced. The result is
-    float32, or float64 for logits in float64. Top-k keeps ties, so more than k tokens may have a
-    probability above 0.
+    float32, or float64 for logits in float64. Top-k and top-p keep ties: a token that is as likely
+    as the least likely kept one stays too, so the result does not depend on the order of a sort.
+    A row of the result is NaN if its logits have NaN or +inf, or are all -inf; the recorder ends
+    the lane then (`StepRecorder.step`).
     """
     p = _unforced(logits, sampling)
     if forced is None:
@@ -57,10 +59,11 @@ def _unforced(logits: Tensor, sampling: Sampling) -> Tensor:
         logits = logits.masked_fill(logits < least, -torch.inf)
     p = torch.softmax(logits, -1)
     if sampling.top_p < 1:
-        ranked, order = p.sort(-1, descending=True)
+        ranked = p.sort(-1, descending=True).values
         # A token stays if the likelier tokens hold less than top_p; the likeliest always stays.
-        outside = ranked.cumsum(-1) - ranked >= sampling.top_p
-        p = p.masked_fill(outside.scatter(-1, order, outside), 0)
+        outside = ranked.cumsum(-1, dtype=torch.float64) - ranked >= sampling.top_p
+        least = ranked.masked_fill(outside, torch.inf).amin(-1, keepdim=True)
+        p = p.masked_fill(p < least, 0)
     # A float32 softmax is off by up to 1e-6 in total; the p and q of a test would differ by as
     # much.
     return p / p.sum(-1, keepdim=True, dtype=torch.float64).to(p.dtype)

@@ -17,7 +17,7 @@ _DRAWS, _POSITIONS = 8, 48  # draws, and further positions, whose uniforms are c
 
 
 class Purpose(IntEnum):
-    """The purpose of a random number, which is part of its key."""
+    """The purpose of a random number, which is part of its key; below 8."""
 
     NOISE = 0  # the Gumbel noise that vanilla AR, fixed-point iteration and SCD share
     VERIFY = 1  # acceptance, residual samples, redrawn drafts
@@ -49,10 +49,22 @@ class Noise:
     Gumbel noise is computed in blocks of at most 32 positions. A caller that reads one row of the
     grid alone passes the row's number of positions as `stride`. The blocks then divide a row about
     evenly, so that hardly any noise goes unused.
+
+    An infilling reads other numbers than the whole picture of the same seed: `first_draw` is added
+    to the draw of each uniform number, and `gumbel_draw` is the draw of the Gumbel noise. Both are
+    below 2**61 (`Infilling.draw`).
     """
 
-    def __init__(self, seed: int, device: torch.device, stride: int = _BLOCK) -> None:
+    def __init__(
+        self,
+        seed: int,
+        device: torch.device,
+        stride: int = _BLOCK,
+        first_draw: int = 0,
+        gumbel_draw: int = 0,
+    ) -> None:
         self.key, self.device = (seed & _MASK, seed >> 32 & _MASK), device
+        self._draws = first_draw, gumbel_draw
         self._stride, self._block = stride, -(-stride // -(-stride // _BLOCK))
         self._gumbel: dict[int, Tensor] = {}
         # By purpose and count: a draw, a position, and the table that begins at these two.
@@ -67,7 +79,7 @@ class Noise:
         that advance in turns would drop each other's numbers, so each reads its own branch.
         """
         if number not in self._branches:
-            self._branches[number] = Noise(self._seed, self.device, self._stride)
+            self._branches[number] = Noise(self._seed, self.device, self._stride, *self._draws)
         return self._branches[number]
 
     def uniform(self, purpose: Purpose, start: int, rows: int, draw: int, count: int) -> Tensor:
@@ -90,10 +102,11 @@ class Noise:
 
     def _table(self, purpose: Purpose, start: int, rows: int, draw: int, count: int) -> Tensor:
         """Return the numbers of `uniform` for the draws from `draw` on, [_DRAWS, rows, count]."""
+        draws = torch.arange(draw, draw + _DRAWS, device=self.device) + self._draws[0]
         words = self._words(
             purpose,
             torch.arange(start, start + rows, device=self.device),
-            torch.arange(draw, draw + _DRAWS, device=self.device)[:, None],
+            draws[:, None],
             2 * count,
         )
         high, low = words[..., 0::2], words[..., 1::2]
@@ -102,13 +115,16 @@ class Noise:
     def _words(self, purpose: Purpose, positions: Tensor, draws: Tensor, count: int) -> Tensor:
         """Return `count` numbers below 2**32 for each draw [D, 1] and position [P].
 
-        The result is int64 [D, P, count].
+        The result is int64 [D, P, count]. A draw's bits above the 32nd share a word of the counter
+        with the purpose.
         """
         blocks = -(-count // 4)
         shape = (4, len(draws), len(positions), blocks)
         counter = torch.empty(shape, dtype=torch.int64, device=self.device)
         counter[0] = torch.arange(blocks, device=self.device)
-        counter[1], counter[2], counter[3] = positions[:, None], int(purpose), draws[..., None]
+        counter[1] = positions[:, None]
+        counter[2] = int(purpose) | draws[..., None] >> 32 << 3
+        counter[3] = draws[..., None] & _MASK
         return philox(counter, self.key).movedim(0, -1).flatten(2)[..., :count]
 
     def gumbel(self, start: int, count: int, codes: int) -> Tensor:
@@ -130,7 +146,7 @@ class Noise:
         for block in range(first, last + 1):
             if block not in self._gumbel:
                 positions = torch.arange(block * size, (block + 1) * size, device=self.device)
-                draws = torch.zeros(1, 1, dtype=torch.int64, device=self.device)
+                draws = torch.full((1, 1), self._draws[1], device=self.device)
                 words = self._words(Purpose.NOISE, positions, draws, codes)[0]
                 v = (words.double() + 0.5) * 2.0**-32
                 self._gumbel[block] = -torch.log(-torch.log1p(-v)).float()

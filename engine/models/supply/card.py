@@ -54,6 +54,16 @@ class ModelError(Exception):
         self.failure = failure
 
 
+def not_numbers(network: str, position: int) -> ModelError:
+    """Return the error of a network, "model" or "drafter", whose probabilities are NaN."""
+    return ModelError(
+        f"The {network}'s probabilities at position {position} are not numbers: in float16"
+        " something in it overflows (load it in bfloat16 or float32), in those a file of its"
+        " weights is damaged.",
+        Failure.OVERFLOW,
+    )
+
+
 class Prompts(Enum):
     """The kind of thing that a model draws from a prompt."""
 

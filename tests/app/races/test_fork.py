@@ -92,6 +92,17 @@ def test_other_noise_keeps_the_beginning_and_changes_the_seed(parent) -> None:
     assert request.seed != 7
 
 
+def test_a_fork_from_an_infilled_picture_has_another_seed(races, parent) -> None:
+    """The picture's known tokens may come from its seed, by the noise that the fork would read."""
+    known = trace_of(parent).tokens(0).tolist()[:12]
+    filled = Infilling((*known, *[MASKED] * (CELLS - 12)), "raster")
+    infilled = fork(races, replace(DEFAULT, seed=7, infilling=filled))
+    request = fork_of(infilled, 0, 20, 3)
+    assert request.infilling.parent.seed == trace_of(infilled).header.seed == 7
+    assert request.seed != 7
+    assert fork_of(fork(races, request), 0, 30, 3).seed == request.seed
+
+
 def test_a_lane_that_cannot_draw_on_is_replaced_by_vanilla_ar(races) -> None:
     rows = raced(races, lanes=["zipar"])
     assert [lane.decoder for lane in fork_of(rows, 0, 3, 1).lanes] == ["ar"]

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from engine.core import Plan
-from engine.decoders import DECODERS, FILLING, WHOLE
+from engine.decoders import DECODERS, WHOLE
 from engine.decoders.ar import VanillaAR
 from engine.decoders.assd import ASSD
 from engine.decoders.auto_correct import AutoCorrect
@@ -27,7 +27,6 @@ from engine.decoders.sjd import SJD
 from engine.decoders.sjd_pac import SJDPAC
 from engine.decoders.tree import Tree
 from engine.decoders.window import WindowDecoder
-from engine.infilling import FORK, MASKED, Infilling
 from engine.models.base import planned
 from engine.settings import Sampling, SettingError, Settings, knobs
 from tests.engine.decoders import planted, planted_assd
@@ -74,19 +73,6 @@ def test_a_lossless_decoder_has_the_models_joint_distribution(name: str, forced:
     model = Toy((2, 2), 2, forced=forced)
     found = checked(DECODERS[name](model, small(DECODERS[name])))
     assert forced == (found.seen["forced"] > 0)
-
-
-@exact
-@pytest.mark.parametrize(
-    "name", ["sjd", *further(*(name for name in FILLING if name in LOSSLESS and name != "sjd"))]
-)
-def test_a_fork_is_drawn_on_with_the_models_distribution(name: str) -> None:
-    model, plan = planned(InfillToy((2, 2), 2), Infilling((1, MASKED, MASKED, MASKED), FORK))
-    decoder = DECODERS[name](model, small(DECODERS[name]), plan=plan)
-    found = checked(decoder).joint
-    after = model.distribution([1])
-    first = [sum(p for tokens, p in found.items() if tokens[0] == code) for code in range(2)]
-    assert distance(dict(enumerate(first)), dict(enumerate(after.tolist()))) < CLOSE
 
 
 @pytest.mark.parametrize("seeds", [100, *further(400)])

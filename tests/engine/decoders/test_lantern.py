@@ -133,7 +133,7 @@ def tree(depth: int, width: int, count: int, read: list[tuple[list[int], list[in
         read.append((tokens.tolist(), parents.tolist()))
         return torch.tensor([AFTER[token] for token in tokens.tolist()])
 
-    return draft_tree(torch.tensor([AFTER[None]]), expand, depth, width, count)
+    return draft_tree(torch.tensor([AFTER[None]]), expand, depth, width, count, 0)
 
 
 def test_a_tree_keeps_the_likeliest_nodes_and_reads_the_likeliest_of_each_depth() -> None:

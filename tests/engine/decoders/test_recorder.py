@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import math
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
@@ -385,13 +386,39 @@ def test_q_is_that_of_before_only_if_it_is_the_same_to_the_last_bit(
     assert found.tolist() == [source]
 
 
-def test_probabilities_that_are_not_numbers_end_the_lane_in_words() -> None:
-    model = Toy((2, 2), 3)
-    model.logits[model.logits.shape[0] - 1, 0] = torch.nan  # after a single token, 0
-    model.logits[-1, -1] = torch.tensor([90.0, 0, 0])
-    frames = list(race_of(model, [Lane("ar"), Lane("sjd")], "a prompt", 1))
+def failures(model: Toy, lanes: list[Lane], static: bool) -> dict[int, str]:
+    """What the lanes of a race failed with, which must be an overflow."""
+    model.static = static
+    frames = list(race_of(model, lanes, "a prompt", 1))
     failed = [frame for frame in frames if frame.state is LaneState.FAILED]
-    assert {frame.lane for frame in failed} == {0, 1}
-    for frame in failed:
-        assert frame.error.startswith("The model's probabilities at position 1 are not numbers")
-        assert frame.failure is Failure.OVERFLOW
+    assert {frame.failure for frame in failed} == {Failure.OVERFLOW}
+    return {frame.lane: frame.error for frame in failed}
+
+
+BAD = [[math.nan] * 3, [0.0, math.nan, 0.0], [0.0, 0.0, math.inf], [-math.inf] * 3]
+
+
+@pytest.mark.parametrize("static", [False, True])
+@pytest.mark.parametrize("logits", BAD)
+def test_probabilities_that_are_not_numbers_end_the_lane_in_words(
+    logits: list[float], static: bool
+) -> None:
+    model = Toy((2, 2), 3)
+    model.logits[-1, 0] = torch.tensor(logits)  # after a single token, 0
+    model.logits[-1, -1] = torch.tensor([90.0, 0, 0])
+    errors = failures(model, [Lane("ar"), Lane("sjd"), Lane("sjd-pac")], static)
+    assert set(errors) == {0, 1, 2}
+    words = "The model's probabilities at position 1 are not numbers"
+    assert all(error.startswith(words) for error in errors.values())
+
+
+@pytest.mark.parametrize("static", [False, True])
+@pytest.mark.parametrize("logits", BAD)
+def test_nor_may_a_drafters_be_none(logits: list[float], static: bool) -> None:
+    model = Toy((2, 2), 3)
+    model.drafter.logits[:] = torch.tensor(logits)
+    trees = [LanternSettings(drafts="tree", depth=depth) for depth in (1, 2)]
+    errors = failures(model, [Lane("lantern"), *(Lane("lantern", s) for s in trees)], static)
+    assert set(errors) == {0, 1, 2}
+    words = "The drafter's probabilities at position 1 are not numbers"
+    assert all(error.startswith(words) for error in errors.values())

@@ -60,6 +60,29 @@ def test_the_likeliest_are_kept_in_proportion(
     torch.testing.assert_close(probs(logits, **changes), torch.softmax(weights, 0))
 
 
+@pytest.mark.parametrize("changes", [{"top_k": 2}, {"top_p": 0.5}, {"top_k": 4, "top_p": 0.5}])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_ties_are_kept_wherever_they_stand(dtype: torch.dtype, changes: dict[str, float]) -> None:
+    """The last of the likeliest tokens is as likely as two others, of 300 that a sort may move."""
+    sampling = Sampling(**{"top_k": 0, **changes})
+    for seed in range(20):
+        order = torch.randperm(300, generator=torch.Generator().manual_seed(seed))
+        logits = torch.full((1, 300), -9.0, dtype=dtype)
+        logits[0, order[:4]] = torch.tensor([1.0, 0.5, 0.5, 0.5], dtype=dtype)
+        p = logits_to_probs(logits, sampling, None)[0]
+        assert set(p.nonzero()[:, 0].tolist()) == set(order[:4].tolist())
+
+
+@pytest.mark.parametrize("changes", [{"top_k": 100}, {"top_p": 0.9}, {"top_k": 50, "top_p": 0.9}])
+def test_no_token_is_left_out_beside_one_that_is_as_likely(changes: dict[str, float]) -> None:
+    """Of logits in bfloat16, where ties are common."""
+    logits = torch.randn(64, 2048, generator=torch.Generator().manual_seed(0)).bfloat16()
+    p = logits_to_probs(logits, Sampling(**{"top_k": 0, **changes}), None)
+    least = torch.where(p > 0, logits.float(), torch.inf).amin(-1, keepdim=True)
+    assert torch.equal(p > 0, logits.float() >= least)
+    assert ((logits.float() == least).sum(-1) > 1).any()
+
+
 def test_a_forced_position_is_one_hot_on_index_0_whatever_the_logits() -> None:
     forced = torch.tensor([False, True, False])
     p = logits_to_probs(torch.randn(3, 4), Sampling(temperature=0.7), forced)

@@ -116,6 +116,22 @@ def test_gumbel_rows_do_not_depend_on_the_calls_before(start: int, count: int, c
         assert torch.equal(rows[i : i + 1], noise(11).gumbel(start + i, 1, codes))
 
 
+def test_the_first_draw_and_the_gumbel_draw_are_part_of_the_key() -> None:
+    """Also their bits above the 32nd, for every purpose."""
+    draws = 0, 8, 1 << 32, (1 << 61) - (1 << 32)
+    uniforms, gumbels = set(), set()
+    for first, gumbel in itertools.product(draws, draws):
+        own = Noise(3, CPU, first_draw=first, gumbel_draw=gumbel)
+        for purpose in Purpose:
+            numbers = own.uniform(purpose, 7, 1, 2, 4)
+            assert torch.equal(numbers, own.branch(1).uniform(purpose, 7, 1, 2, 4))
+            assert torch.equal(numbers, noise().uniform(purpose, 7, 1, 2 + first, 4))
+            uniforms.add(tuple(numbers[0].tolist()))
+        gumbels.add(tuple(own.gumbel(7, 1, 4)[0].tolist()))
+    assert (len(uniforms), len(gumbels)) == (len(draws) * len(Purpose), len(draws))
+    assert tuple(noise().gumbel(7, 1, 4)[0].tolist()) in gumbels
+
+
 def test_uniforms_are_uniform() -> None:
     u = noise(1).uniform(Purpose.VERIFY, 0, 500, 4, 40).flatten()
     assert stats.kstest(u.numpy(), "uniform").pvalue > 1e-6
