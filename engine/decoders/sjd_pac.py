@@ -85,8 +85,8 @@ class SJDPAC(WindowDecoder):
 
     The images have vanilla AR's distribution for two reasons. The first accepted child wins,
     whatever the other candidates would have led to. And candidates are drawn from the distribution
-    that they are verified with. The paper draws a tree only after a rejection; here every step has
-    a tree.
+    that they are verified with. Every step has a tree, as in the authors' released loop over
+    Lumina-mGPT. Sec. 4.1 and Alg. 1 (lines 19 and 20) have one only after a rejection.
 
     With `verification` = traversal the tree is tested from its leaves up (see `verify_traversal`).
     Then each node has candidates of its own, and no draft is kept.
