@@ -50,7 +50,7 @@ class Plan:
     known: tuple[tuple[int, int], ...] = ()  # (slot, id) of each token that is known at the start
     infilling: Infilling | None = None
     before: int = 0  # positions before the first; noise and Sampling.guided_tokens count them
-    draw: int = 0  # number that is added to the draws of random numbers (`Infilling.draw`)
+    stream: int = 0  # stream of the random numbers (`Infilling.stream`)
     ahead: bool = False  # whether a row may ask for any position, not only for the next one
     fronts: bool = False
 
@@ -69,9 +69,9 @@ class Plan:
         return max(self.forced) >= 0
 
     @property
-    def gumbel_draw(self) -> int:
-        """Draw of the Gumbel noise: a fork has the noise of a whole picture."""
-        return 0 if self.infilling and self.infilling.forks else self.draw
+    def gumbel_stream(self) -> int:
+        """Stream of the Gumbel noise: a fork has the noise of a whole picture."""
+        return 0 if self.infilling and self.infilling.forks else self.stream
 
     @property
     def root(self) -> int:

@@ -93,8 +93,8 @@ class Parent:
 class Infilling:
     """A partly known picture.
 
-    In a fork the known cells are those that the model draws first in a whole picture. `draw` says
-    which random numbers draw the rest.
+    In a fork the known cells are those that the model draws first in a whole picture. `stream`
+    says which random numbers draw the rest.
 
     Attributes:
         known: the code of each cell in raster order; MASKED for a cell that is to be filled in.
@@ -136,21 +136,24 @@ class Infilling:
         return self.known.count(MASKED)
 
     @property
-    def draw(self) -> int:
-        """The number that the infilling adds to the draws of its random numbers.
+    def stream(self) -> int:
+        """The stream of the infilling's random numbers (`Noise`).
 
-        It is a digest of what is known, from 2**32 to below 2**61, so a picture's seed can fill in
-        a part of that picture: the numbers that chose the known tokens are not read again. With
-        them the rest would depend on the known tokens by more than the model's distribution.
+        It is a digest of what is known, from 1 to 2**29 - 1; 0 if nothing is known. So a picture's
+        seed can fill in a part of that picture: the numbers that chose the known tokens are not
+        read again. With them the rest would depend on the known tokens by more than the model's
+        distribution.
 
-        A fork adds the number to all draws but those of vanilla AR's Gumbel noise. That noise stays
-        the whole picture's, so a fork with the token that was drawn repeats vanilla AR's picture.
+        A fork has this stream for all numbers but vanilla AR's Gumbel noise. That noise stays the
+        whole picture's, so a fork with the token that was drawn repeats vanilla AR's picture.
         Its numbers at a position decide that position's token, and nothing before it; so the rest
         has the model's distribution, whichever lane drew the known tokens and whichever token was
         put in place of one. Only a fork from an infilled picture needs another seed (`fork_of`).
         """
+        if max(self.known) == MASKED:
+            return 0
         digest = blake2b(np.array(self.known, "<i8").tobytes(), digest_size=4).digest()
-        return max(1, int.from_bytes(digest, "little") >> 3) << 32
+        return max(1, int.from_bytes(digest, "little") >> 3)
 
     @property
     def forks(self) -> bool:

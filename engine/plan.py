@@ -48,7 +48,7 @@ def below(plan: Plan, infilling: Infilling) -> Plan:
         known=tuple(zip(plan.slots, ids, strict=False)),
         infilling=infilling,
         before=k if infilling.forks else 0,
-        draw=infilling.draw,
+        stream=infilling.stream,
     )
 
 
@@ -60,7 +60,9 @@ def anywhere(grid: tuple[int, int], infilling: Infilling) -> Plan:
     cells = infilling.cells(grid)
     known = tuple((cell, code) for cell, code in enumerate(infilling.known) if code != MASKED)
     forced = (-1,) * len(cells)
-    return Plan(cells, cells, forced, len(cells), known, infilling, draw=infilling.draw, ahead=True)
+    return Plan(
+        cells, cells, forced, len(cells), known, infilling, stream=infilling.stream, ahead=True
+    )
 
 
 def rolling(plan: Plan) -> Plan:

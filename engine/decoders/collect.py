@@ -171,13 +171,12 @@ def collect(
     if q is not None:
         top_q, tokens_q = likeliest(q, most)
         top_q = top_q * inside[:, None]
-        tested, has_q = free & committed, top_q[:, 0] != 0
+        tested, has_q = free & committed, top_q[:, 0] > 0
         shift = _given([detail.shift for detail in details], sizes)
         if shift is None:
             shift = _shift(rule, p, q, i, chosen(tested))
         draft_numbers = [
-            # A missing q is NaN, and a q that is NaN infinite: the recorder ends the lane.
-            torch.where(has_q, top_q[:, 0].nan_to_num(torch.inf), torch.nan),
+            torch.where(has_q, top_q[:, 0], torch.nan),
             torch.where(has_q, total_variation(p, q), torch.nan),
             torch.where(judged, gather(p, drafts), torch.nan),
             torch.where(judged, gather(q, drafts), torch.nan),

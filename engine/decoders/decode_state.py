@@ -62,7 +62,7 @@ class DecodeState:
     def _allocate(self, seed: int, device: torch.device) -> None:
         """Allocate the tensors that a step works on, in the lane's slot."""
         plan = self.plan
-        self.noise = Noise(seed, device, first_draw=plan.draw, gumbel_draw=plan.gumbel_draw)
+        self.noise = Noise(seed, device, stream=plan.stream, gumbel_stream=plan.gumbel_stream)
         self.step = 0
         self.frontier = 0
         zero, place = torch.zeros((), dtype=torch.long, device=device), self.slot.place

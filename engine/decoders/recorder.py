@@ -106,18 +106,13 @@ class StepRecorder:
         """
         if isinstance(seen, Packed):
             found = seen.read()
-            position, shares = found.position, found.shares
-            unknown = {
-                "model": np.isnan(shares[:, SHARES.index("top1")]),
-                "drafter": np.isinf(shares[:, SHARES.index("top1_draft")]),
-            }
+            position, (p, q) = found.position, found.top_shares[:, :, 0].T
         else:
-            v, q = seen.verification, seen.details.q
-            firsts = {"model": v.p, "drafter": seen.window.q if q is None else q}
-            unknown = {name: np.isnan(each.numpy()[:, 0]) for name, each in firsts.items()}
-            position = np.arange(start, start + len(v.p)) if v.places is None else v.places.numpy()
-        for network, rows in unknown.items():
-            at = position[: len(rows)][rows]
+            v, own = seen.verification, seen.details.q
+            p, q = (each.numpy()[:, 0] for each in (v.p, seen.window.q if own is None else own))
+            position = np.arange(start, start + len(p)) if v.places is None else v.places.numpy()
+        for network, share in (("model", p), ("drafter", q)):
+            at = position[: len(share)][np.isnan(share)]
             if len(inside := at[at < self._state.plan.length]):
                 raise not_numbers(network, int(inside[0]))
 

@@ -1,4 +1,6 @@
-"""Keyed randomness: every random number is a function of (seed, position, purpose, draw) alone.
+"""Keyed randomness: every random number is a function of its key alone.
+
+The key is (seed, stream, position, purpose, draw). The stream is 0 for whole pictures.
 
 The generator is Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC
 2011). It is counter based and exact in integers, so a seed means the same on every device.
@@ -50,9 +52,8 @@ class Noise:
     grid alone passes the row's number of positions as `stride`. The blocks then divide a row about
     evenly, so that hardly any noise goes unused.
 
-    An infilling reads other numbers than the whole picture of the same seed: `first_draw` is added
-    to the draw of each uniform number, and `gumbel_draw` is the draw of the Gumbel noise. Both are
-    below 2**61 (`Infilling.draw`).
+    `stream` is part of the uniform numbers' keys, and `gumbel_stream` of the Gumbel noise's. Both
+    are below 2**29. An infilling has a stream of its own (`Infilling.stream`).
     """
 
     def __init__(
@@ -60,11 +61,11 @@ class Noise:
         seed: int,
         device: torch.device,
         stride: int = _BLOCK,
-        first_draw: int = 0,
-        gumbel_draw: int = 0,
+        stream: int = 0,
+        gumbel_stream: int = 0,
     ) -> None:
         self.key, self.device = (seed & _MASK, seed >> 32 & _MASK), device
-        self._draws = first_draw, gumbel_draw
+        self._streams = stream, gumbel_stream
         self._stride, self._block = stride, -(-stride // -(-stride // _BLOCK))
         self._gumbel: dict[int, Tensor] = {}
         # By purpose and count: a draw, a position, and the table that begins at these two.
@@ -79,7 +80,7 @@ class Noise:
         that advance in turns would drop each other's numbers, so each reads its own branch.
         """
         if number not in self._branches:
-            self._branches[number] = Noise(self._seed, self.device, self._stride, *self._draws)
+            self._branches[number] = Noise(self._seed, self.device, self._stride, *self._streams)
         return self._branches[number]
 
     def uniform(self, purpose: Purpose, start: int, rows: int, draw: int, count: int) -> Tensor:
@@ -102,11 +103,10 @@ class Noise:
 
     def _table(self, purpose: Purpose, start: int, rows: int, draw: int, count: int) -> Tensor:
         """Return the numbers of `uniform` for the draws from `draw` on, [_DRAWS, rows, count]."""
-        draws = torch.arange(draw, draw + _DRAWS, device=self.device) + self._draws[0]
         words = self._words(
             purpose,
             torch.arange(start, start + rows, device=self.device),
-            draws[:, None],
+            torch.arange(draw, draw + _DRAWS, device=self.device)[:, None],
             2 * count,
         )
         high, low = words[..., 0::2], words[..., 1::2]
@@ -115,16 +115,15 @@ class Noise:
     def _words(self, purpose: Purpose, positions: Tensor, draws: Tensor, count: int) -> Tensor:
         """Return `count` numbers below 2**32 for each draw [D, 1] and position [P].
 
-        The result is int64 [D, P, count]. A draw's bits above the 32nd share a word of the counter
-        with the purpose.
+        The result is int64 [D, P, count].
         """
         blocks = -(-count // 4)
         shape = (4, len(draws), len(positions), blocks)
         counter = torch.empty(shape, dtype=torch.int64, device=self.device)
         counter[0] = torch.arange(blocks, device=self.device)
-        counter[1] = positions[:, None]
-        counter[2] = int(purpose) | draws[..., None] >> 32 << 3
-        counter[3] = draws[..., None] & _MASK
+        stream = self._streams[purpose is Purpose.NOISE]
+        counter[1], counter[3] = positions[:, None], draws[..., None]
+        counter[2] = int(purpose) | stream << 3
         return philox(counter, self.key).movedim(0, -1).flatten(2)[..., :count]
 
     def gumbel(self, start: int, count: int, codes: int) -> Tensor:
@@ -146,7 +145,7 @@ class Noise:
         for block in range(first, last + 1):
             if block not in self._gumbel:
                 positions = torch.arange(block * size, (block + 1) * size, device=self.device)
-                draws = torch.full((1, 1), self._draws[1], device=self.device)
+                draws = torch.zeros(1, 1, dtype=torch.int64, device=self.device)
                 words = self._words(Purpose.NOISE, positions, draws, codes)[0]
                 v = (words.double() + 0.5) * 2.0**-32
                 self._gumbel[block] = -torch.log(-torch.log1p(-v)).float()

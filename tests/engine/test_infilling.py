@@ -50,14 +50,14 @@ def test_what_is_no_infilling_is_rejected(known: object, order: str, message: st
         Infilling(known, order)
 
 
-def test_what_is_known_makes_the_draw() -> None:
+def test_what_is_known_makes_the_stream() -> None:
     """Also a single token, its cell, and a 0 beside a masked cell."""
     known = [(0, 1, MASKED), (1, 1, MASKED), (1, MASKED, 1), (MASKED, 1, 1), (0, MASKED, MASKED)]
-    draws = {Infilling(each, "raster").draw for each in known}
-    assert len(draws) == len(known)
-    assert all(2**32 <= draw < 2**61 and draw % 2**32 == 0 for draw in draws)
-    assert Infilling(known[0], "spread").draw in draws
-    assert Infilling((MASKED,)).draw  # with nothing known there is a draw too
+    streams = {Infilling(each, "raster").stream for each in known}
+    assert len(streams) == len(known)
+    assert all(1 <= stream < 2**29 for stream in streams)
+    assert Infilling(known[0], "spread").stream in streams
+    assert Infilling((MASKED,) * 3).stream == 0  # a whole picture
 
 
 # In a race and its trace

@@ -50,11 +50,11 @@ def test_a_whole_picture_the_rest_of_one_and_its_rows_at_once(
     for slot, token in rest.known:
         cell = everything.cells[slot]
         assert token == (MARK if cell < 0 else cell)
-    assert (rest.before, everything.draw) == (0, 0)
-    assert rest.draw == rest.gumbel_draw == Infilling(known).draw
+    assert (rest.before, everything.stream) == (0, 0)
+    assert rest.stream == rest.gumbel_stream == Infilling(known).stream
     fork = below(everything, Infilling(known, FORK))
     assert fork.before == rest.root + 1 == everything.length - rest.length
-    assert (fork.draw, fork.gumbel_draw) == (rest.draw, 0)
+    assert (fork.stream, fork.gumbel_stream) == (rest.stream, 0)
     assert replace(fork, before=0, infilling=rest.infilling) == rest
     agree(rolling(everything), grid, marked)
     assert rolling(everything).fronts
@@ -73,7 +73,7 @@ def test_any_cells_in_their_order_behind_the_known_ones(
     agree(plan, grid, marked=False)
     assert plan.ahead
     assert plan.slots == infilling.cells(grid)
-    assert plan.draw == plan.gumbel_draw == infilling.draw
+    assert plan.stream == plan.gumbel_stream == infilling.stream
     assert plan.known == tuple((cell, cell) for cell, masked in enumerate(mask) if not masked)
     assert plan.root == max((cell for cell, masked in enumerate(mask) if not masked), default=-1)
 

@@ -47,7 +47,7 @@ class PlansNoise(SymbolicNoise):
     def _of(self, keys: list[list[Key]], shape: tuple[int, int]) -> Tensor:
         plan = self.plan
         own = [
-            [(plan.gumbel_draw if key[0] is Purpose.NOISE else plan.draw, *key) for key in row]
+            [(plan.gumbel_stream if key[0] is Purpose.NOISE else plan.stream, *key) for key in row]
             for row in keys
         ]
         return super()._of(own, shape)
@@ -176,7 +176,7 @@ def test_a_fork_is_drawn_with_its_parents_seed(name: str) -> None:
 def test_the_pictures_own_numbers_are_found(
     name: str, second: str, cells: int, knobs: dict[str, object], known: Known
 ) -> None:
-    with patch.object(Infilling, "draw", 0):
+    with patch.object(Infilling, "stream", 0):
         own = knobs if second == name else {}
         assert off(drawn(name, cells, **knobs), DECODERS[second], known, **own) > CLEAR
 

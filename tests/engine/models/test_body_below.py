@@ -79,7 +79,7 @@ def test_it_is_the_whole_model_behind_the_same_tokens(
 
 
 @torch.inference_mode()
-def test_its_noise_is_keyed_by_its_own_positions(tiny: Tiny) -> None:
+def test_its_noise_is_keyed_by_what_is_known(tiny: Tiny) -> None:
     """With nothing known it draws the whole model's picture; else from the same seed another rest,
     the same one as the fixed point."""
     prompt, width = tiny.prompts[0], tiny.card.grid[1]

@@ -116,19 +116,21 @@ def test_gumbel_rows_do_not_depend_on_the_calls_before(start: int, count: int, c
         assert torch.equal(rows[i : i + 1], noise(11).gumbel(start + i, 1, codes))
 
 
-def test_the_first_draw_and_the_gumbel_draw_are_part_of_the_key() -> None:
-    """Also their bits above the 32nd, for every purpose."""
-    draws = 0, 8, 1 << 32, (1 << 61) - (1 << 32)
+def test_the_streams_are_part_of_the_key() -> None:
+    """One of the uniform numbers for every purpose, another of the Gumbel noise."""
+    streams = 0, 1, 8, 2**29 - 1
     uniforms, gumbels = set(), set()
-    for first, gumbel in itertools.product(draws, draws):
-        own = Noise(3, CPU, first_draw=first, gumbel_draw=gumbel)
-        for purpose in Purpose:
+    for stream, gumbel in itertools.product(streams, streams):
+        own = Noise(3, CPU, stream=stream, gumbel_stream=gumbel)
+        for purpose in set(Purpose) - {Purpose.NOISE}:
             numbers = own.uniform(purpose, 7, 1, 2, 4)
             assert torch.equal(numbers, own.branch(1).uniform(purpose, 7, 1, 2, 4))
-            assert torch.equal(numbers, noise().uniform(purpose, 7, 1, 2 + first, 4))
             uniforms.add(tuple(numbers[0].tolist()))
-        gumbels.add(tuple(own.gumbel(7, 1, 4)[0].tolist()))
-    assert (len(uniforms), len(gumbels)) == (len(draws) * len(Purpose), len(draws))
+        noises = own.gumbel(7, 1, 4)
+        assert torch.equal(noises, own.branch(1).gumbel(7, 1, 4))
+        gumbels.add(tuple(noises[0].tolist()))
+    assert (len(uniforms), len(gumbels)) == (4 * (len(Purpose) - 1), 4)
+    assert tuple(noise().uniform(Purpose.DRAFT, 7, 1, 2, 4)[0].tolist()) in uniforms
     assert tuple(noise().gumbel(7, 1, 4)[0].tolist()) in gumbels
 
 
