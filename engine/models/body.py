@@ -37,6 +37,7 @@ class BodyModel(ImageModel):
     dtype: torch.dtype
     fills_in = Fills.BELOW
     inputs = 1  # number of the body's inputs in each row of a window
+    linear_head = True  # whether `head` is linear, apart from a bias
     card: ModelCard | None = None  # of a public model at its true size
     # How many whole pictures `pixels` decodes at once. Smaller pictures are decoded in batches of
     # at most as many cells. A card's working memory is for one whole picture.
@@ -78,6 +79,21 @@ class BodyModel(ImageModel):
     @abstractmethod
     def head(self, hidden: Tensor) -> Tensor:
         """Return logits [R, L, V] over image codes from hidden states [R, L, D]."""
+
+    def guided_logits(
+        self, ctx: BodyContext, hidden: Tensor, targets: Tensor, guidance: Tensor | None = None
+    ) -> Tensor:
+        """Return logits [L, V], with guidance mixed in, from hidden states [R, L, D].
+
+        `targets` [L] and `guidance` are as in `BodyContext.guide`.
+
+        Guidance is linear, and its factors sum to 1. So a linear head reads the mixed states, once
+        instead of once for each guidance row. In half precision the head reads each row, as in the
+        models' own code, because mixed states would be rounded.
+        """
+        if self.linear_head and hidden.dtype in (torch.float32, torch.float64):
+            return self.head(ctx.guide(hidden, targets, guidance)[None])[0]
+        return ctx.guide(self.head(hidden), targets, guidance)
 
     @abstractmethod
     def decode(self, codes: Tensor) -> Tensor:
@@ -178,4 +194,4 @@ class BodyModel(ImageModel):
         ctx.hidden = hidden[:, -length:]
         if before and self.drafter is not None and not ctx.plan.infilling:
             ctx.prompt_hidden = hidden[:, :before]
-        return ctx.guide(self.head(ctx.hidden), targets)
+        return self.guided_logits(ctx, ctx.hidden, targets)

@@ -170,7 +170,8 @@ class BodyContext:
         """Apply guidance to logits [R, L, V] of rows that ask for the plan's `positions` [L].
 
         Returns [L, V]. `guidance` [L, 1] has one scale for each row; None means the lane's scale
-        for all rows. A row whose position is not guided gets the conditional row's logits.
+        for all rows. A row whose position is not guided gets the conditional row's logits. Hidden
+        states can be mixed in the same way.
         """
         mixed = guide(logits, self.guidance if guidance is None else guidance)
         if self.batch == 1 or not self.guided_tokens:

@@ -104,7 +104,7 @@ class EagleDrafter(Drafter):
         `slots` [L] are the rows' slots in the drafter's cache.
         """
         targets = slots + (1 - self._prompt_rows(ctx))
-        return ctx.guide(self.model.head(predicted), targets)
+        return self.model.guided_logits(ctx, predicted, targets)
 
     def _prompt_rows(self, ctx: BodyContext) -> int:
         """Return the number of the prompt's rows in the drafter's cache."""

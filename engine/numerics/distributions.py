@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Protocol
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -55,8 +56,7 @@ def _unforced(logits: Tensor, sampling: Sampling) -> Tensor:
     if sampling.temperature != 1:
         logits = logits / sampling.temperature
     if top_k:
-        least = logits.topk(top_k, dim=-1, sorted=False).values.amin(-1, keepdim=True)
-        logits = logits.masked_fill(logits < least, -torch.inf)
+        logits = _likeliest_logits(logits, top_k)
     p = torch.softmax(logits, -1)
     if sampling.top_p < 1:
         ranked = p.sort(-1, descending=True).values
@@ -67,6 +67,22 @@ def _unforced(logits: Tensor, sampling: Sampling) -> Tensor:
     # A float32 softmax is off by up to 1e-6 in total; the p and q of a test would differ by as
     # much.
     return p / p.sum(-1, keepdim=True, dtype=torch.float64).to(p.dtype)
+
+
+def _likeliest_logits(logits: Tensor, top_k: int) -> Tensor:
+    """Return the `top_k` largest logits of each row [..., V], and those tied with the least.
+
+    All other logits are -inf. On a CPU the result may be shifted by a number for each row: a
+    partition takes half the time of `topk`, and a threshold a fifth of a mask's.
+    """
+    if logits.device.type == "cpu":
+        at = logits.shape[-1] - top_k
+        least = torch.from_numpy(np.partition(logits.numpy(), at)[..., at : at + 1])
+        if least.isfinite().all():
+            return F.threshold(logits - least, -torch.finfo(logits.dtype).tiny, -torch.inf)
+    else:
+        least = logits.topk(top_k, dim=-1, sorted=False).values.amin(-1, keepdim=True)
+    return logits.masked_fill(logits < least, -torch.inf)
 
 
 def one_hot(tokens: Tensor, codes: int) -> Tensor:

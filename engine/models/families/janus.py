@@ -71,6 +71,7 @@ class JanusModel(BodyModel):
     """
 
     template = TEMPLATE  # of a prompt, after the beginning token
+    linear_head = False
 
     def __init__(
         self,

@@ -97,11 +97,10 @@ class RandARModel(LlamaGenClassModel):
         ids = self.position_ids(places, ctx.start)
         hidden = self.run_layers(embedded, mask, ids, cache)
         ctx.hidden = hidden[:, before + 1 :: 2]
-        logits = self.head(ctx.hidden)
-        wide = torch.promote_types(logits.dtype, torch.float32)
+        wide = torch.promote_types(ctx.hidden.dtype, torch.float32)
         before_it = (targets + len(plan.known))[:, None].to(wide)
         guidance = 1 + (ctx.guidance - 1) * before_it / len(self.instructions)
-        return ctx.guide(logits, targets, guidance)
+        return self.guided_logits(ctx, ctx.hidden, targets, guidance)
 
 
 # A graph that is captured finds its tree by these parents.

@@ -213,6 +213,24 @@ def test_guidance_is_mixed_in_float32() -> None:
     assert guide(logits[:1], 1.0).tolist() == [[2.0, 1.0]]
 
 
+@pytest.mark.parametrize("linear", [True, False])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+def test_a_linear_head_reads_mixed_states_but_in_half_precision(
+    dtype: torch.dtype, linear: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tiny, read = Plain(), []
+    tiny.linear_head = linear
+    monkeypatch.setattr(tiny, "output", tiny.output.to(dtype))
+    head = tiny.head
+    monkeypatch.setattr(tiny, "head", lambda hidden: read.append(len(hidden)) or head(hidden))
+    ctx = tiny.start("", 3.0, 2)
+    hidden = torch.randn(2, 4, 32, generator=torch.Generator().manual_seed(0)).to(dtype)
+    logits = tiny.guided_logits(ctx, hidden, torch.arange(4))
+    assert read == [1 if linear and dtype is not torch.bfloat16 else 2]
+    expected = ctx.guide(head(hidden), torch.arange(4))
+    torch.testing.assert_close(logits, expected, **(EXACT if dtype is torch.float64 else {}))
+
+
 def chained(
     tokens: list[int], drafts: list[int], guidance: float, guided_tokens: int = 0
 ) -> list[Tensor]:

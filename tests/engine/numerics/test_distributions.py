@@ -83,6 +83,27 @@ def test_no_token_is_left_out_beside_one_that_is_as_likely(changes: dict[str, fl
     assert ((logits.float() == least).sum(-1) > 1).any()
 
 
+ROWS = st.lists(
+    st.lists(
+        st.sampled_from([-math.inf, -3.0, 0.0, 0.5, 2.0, 88.0]), min_size=9, max_size=9
+    ).filter(lambda row: max(row) > -math.inf),
+    min_size=1,
+    max_size=4,
+)
+
+
+@given(ROWS, st.integers(1, 8), st.sampled_from([torch.float32, torch.float64]))
+def test_top_k_keeps_what_sorting_does(
+    rows: list[list[float]], top_k: int, dtype: torch.dtype
+) -> None:
+    """Also in rows beside one that has fewer than k finite logits."""
+    p = logits_to_probs(torch.tensor(rows, dtype=dtype), Sampling(top_k=top_k), None)
+    for row, found in zip(rows, p, strict=True):
+        least = sorted(row)[-top_k]
+        kept = torch.tensor([x if x >= least else -math.inf for x in row], dtype=dtype)
+        torch.testing.assert_close(found, torch.softmax(kept, 0))
+
+
 def test_a_forced_position_is_one_hot_on_index_0_whatever_the_logits() -> None:
     forced = torch.tensor([False, True, False])
     p = logits_to_probs(torch.randn(3, 4), Sampling(temperature=0.7), forced)
