@@ -144,21 +144,6 @@ class Cases:
     def differs(self) -> bool:
         return any(case.differs for case in self.done)
 
-    def uncovered(self, every: Sequence[Settings]) -> list[Settings]:
-        """Choose a few settings with the knob values that no enumerated case has.
-
-        Each such value that occurs in `every` occurs in at least one of the chosen settings. The
-        choice is greedy: the next settings are those with the most values still missing.
-        """
-        remaining_values = {held for settings in every for held in _values(settings)}
-        remaining_values -= {held for case in self.done for held in _values(case.settings)}
-        cover = list[Settings]()
-        while remaining_values:
-            best = max(every, key=lambda settings: len(remaining_values & _values(settings)))
-            cover.append(best)
-            remaining_values -= _values(best)
-        return cover
-
     def add(
         self,
         number: int,
@@ -198,10 +183,6 @@ def _has_default_numbers(settings: Settings) -> bool:
         for name, _, default in knobs(type(settings))
         if type(default) in (int, float)
     )
-
-
-def _values(settings: Settings) -> set[tuple[str, object]]:
-    return {(name, getattr(settings, name)) for name, _, _ in knobs(type(settings))}
 
 
 def _from(settings: Sequence[Settings], turn: int) -> Iterator[Settings]:

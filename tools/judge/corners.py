@@ -1,14 +1,15 @@
 """The settings of a decoder that are judged: its defaults, and combinations of knobs' corners.
 
 A knob's corners are its choices, or its default and the ends of its range. For any three knobs,
-every valid combination of their corners occurs in some of the settings. A knob that has no effect
-has its default, if that is valid.
+every valid combination of their corners occurs in some of the settings. A value inside the range of
+each knob that is a number occurs in some too. A knob that has no effect has its default, if that is
+valid.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from engine.settings import Knob, SettingError, Settings, knobs
@@ -36,6 +37,38 @@ def corners(spec: Knob, default: Any) -> list[Any]:
     return list(dict.fromkeys(values))
 
 
+def inside(spec: Knob, default: Any) -> list[Any]:
+    """Return the value half-way from a number's default to the end of its range that is further.
+
+    Returns an empty list for a knob with choices, and where that value is one of the corners.
+    """
+    if isinstance(default, bool | str):
+        return []
+    assert spec.low is not None
+    assert spec.high is not None
+    end = max(spec.low, spec.high, key=lambda value: abs(value - default))
+    value = type(default)((default + end) / 2)
+    return [] if value in corners(spec, default) else [value]
+
+
+def covering(every: Sequence[Settings]) -> list[Settings]:
+    """Return a few of some settings in which each value of a knob occurs that the first lack.
+
+    Every value that occurs in `every`, but not in its first settings, occurs in at least one of the
+    result. The choice is greedy: the next settings are those with the most values still missing.
+    """
+    missing = {pair for settings in every for pair in _values(settings)} - _values(every[0])
+    chosen = list[Settings]()
+    while missing:
+        chosen.append(max(every, key=lambda settings: len(missing & _values(settings))))
+        missing -= _values(chosen[-1])
+    return chosen
+
+
+def _values(settings: Settings) -> set[tuple[str, Any]]:
+    return {(name, getattr(settings, name)) for name, _, _ in knobs(type(settings))}
+
+
 def settings_to_judge(kind: type[Settings]) -> list[Settings]:
     """Return the settings to judge, the defaults first.
 
@@ -44,7 +77,9 @@ def settings_to_judge(kind: type[Settings]) -> list[Settings]:
     specs = {name: (spec, default) for name, spec, default in knobs(kind)}
     values = {name: corners(*spec) for name, spec in specs.items()}
     defaults = {name: default for name, (_, default) in specs.items()}
-    selection, combinations = {kind(): None}, dict.fromkeys(_every(values))  # both in order
+    selection = {kind(): None}  # in order, as the combinations are
+    inner = [((name, value),) for name in specs for value in inside(*specs[name])]
+    combinations = dict.fromkeys([*inner, *_every(values)])
     for held in _held(defaults):
         combinations.pop(held, None)
     while combinations:

@@ -33,6 +33,8 @@ FALSE_ALARM = 1e-7  # the chance with which a lossless decoder ever fails
 PRIORS = (3.0, 30.0, 300.0)  # each prior's weight in observations
 SURE = 0.99  # the probability of showing a deviation of `least_deviation`
 BATCH = 50  # pictures between two looks at e
+UNDECIDED = math.log(10)  # of e: a larger one needs more pictures
+AGAIN = 8  # times as many pictures at most as planned, where e needs more
 SPREAD = 0x9E3779B97F4A7C15  # odd, so that its multiples differ in high and low bits
 PROMPTS = ("", "a cat")  # a small model's distribution does not depend on them
 
@@ -157,8 +159,13 @@ def ranks_of(
     return np.array(free), np.array(by_chance), np.array(by_number)
 
 
-def sample(decoder: Decoder, model: Toy, plan: Plan, most: int, tests: int = 1) -> SampledPictures:
-    """Sample pictures until the test rejects, but at most `most` pictures.
+def sample(
+    decoder: Decoder, model: Toy, plan: Plan, planned: int, tests: int = 1
+) -> SampledPictures:
+    """Sample `planned` pictures, or fewer if the test rejects before.
+
+    While e is above UNDECIDED then, as many pictures again are sampled, up to AGAIN times as many
+    as planned. Since e is a martingale, that makes no false alarm more likely.
 
     The pictures have several prompts, and seeds that use all 63 bits. The verdict depends on the
     mean e-value of `tests` tests, this one included. This test rejects when its own e-value makes
@@ -167,7 +174,7 @@ def sample(decoder: Decoder, model: Toy, plan: Plan, most: int, tests: int = 1) 
     tally = SampledPictures()
     place = [plan.slots.index(slot) for slot in decoder.plan.slots]
     with torch.inference_mode():
-        for number in range(most):
+        for number in range(AGAIN * planned):
             seed = number * SPREAD % 2**63
             steps = list(decoder.steps(PROMPTS[number % len(PROMPTS)], seed))
             drawn = StepTable.join([step.rows for step in steps]).tokens
@@ -182,6 +189,8 @@ def sample(decoder: Decoder, model: Toy, plan: Plan, most: int, tests: int = 1) 
                 return tally
             tally.add(*ranks)
             if tally.pictures % BATCH == 0 and rejects(tally.log_e - math.log(tests)):
+                return tally
+            if tally.pictures % planned == 0 and tally.log_e <= UNDECIDED:
                 return tally
     return tally
 

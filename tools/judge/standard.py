@@ -13,9 +13,10 @@ import torch
 
 from engine.core import Plan
 from engine.decoders.base import Decoder
-from engine.infilling import Infilling
+from engine.infilling import FORK, MASKED, Infilling
 from engine.models.base import planned
 from engine.settings import Sampling
+from tools.judge.guided import GuidedToy
 from tools.judge.toys import InfillToy, Toy
 
 
@@ -47,7 +48,7 @@ class StandardToy:
         """Return whether the decoder can draw the pictures of this model."""
         if self.infilling is None:
             return not decoder.infills
-        return not decoder.whole_only
+        return not (decoder.whole_only or (decoder.infills and self.infilling.forks))
 
 
 def in_hundredths(model: Toy, scale: float = 1.0) -> Toy:
@@ -104,9 +105,29 @@ def two_of_three() -> Toy:
     return model
 
 
-def warm() -> Toy:
+def at_temperature(temperature: float) -> Toy:
     model = in_hundredths(Toy((1, 3), 2))
-    model.sampling = Sampling(guidance=1.0, top_k=0, temperature=1.5)
+    model.sampling = Sampling(guidance=1.0, top_k=0, temperature=temperature)
+    return model
+
+
+def tied(sampling: Sampling) -> Toy:
+    """Return a model of three codes, two of which are equally likely, and with a given sampling."""
+    model = crafted([0.4, 0.3, 0.3], [0.2, 0.4, 0.4], [0.3, 0.3, 0.4])
+    model.sampling = sampling
+    return model
+
+
+def in_half(model: Toy) -> Toy:
+    """Round a model's logits to bfloat16, as a network in bfloat16 does, and return the model."""
+    model.dtype = torch.bfloat16
+    model.logits = model.logits.to(model.dtype).to(model.logits.dtype)
+    return model
+
+
+def guided(length: int, guided_tokens: int) -> Toy:
+    model = GuidedToy((1, length), 2)
+    model.sampling = Sampling(guidance=2.0, guided_tokens=guided_tokens, top_k=0)
     return model
 
 
@@ -200,7 +221,31 @@ LARGER = (
     ),
     StandardToy("top-k", "three tokens of three codes in a row, top-k 2", two_of_three),
     StandardToy("top-p", "three tokens of three codes in a row, top-p 0.75", of_top_p),
-    StandardToy("warm", "three tokens of two codes in a row, temperature 1.5", warm),
+    StandardToy(
+        "warm", "three tokens of two codes in a row, temperature 1.5", lambda: at_temperature(1.5)
+    ),
+    StandardToy(
+        "cool", "three tokens of two codes in a row, temperature 0.6", lambda: at_temperature(0.6)
+    ),
+    StandardToy(
+        "ties of top-k",
+        "three tokens of three codes in a row, two equally likely, top-k 2",
+        lambda: tied(Sampling(guidance=1.0, top_k=2)),
+    ),
+    StandardToy(
+        "half precision",
+        "three tokens of two codes in a row, logits in bfloat16",
+        lambda: in_half(in_hundredths(Toy((1, 3), 2))),
+    ),
+    StandardToy(
+        "guided", "four tokens of two codes in a row, the first two guided", lambda: guided(4, 2)
+    ),
+    StandardToy(
+        "fork",
+        "a fork of five tokens of two codes in a row, behind the second; the first three guided",
+        lambda: guided(5, 3),
+        Infilling((0, 1, MASKED, MASKED, MASKED), FORK),
+    ),
     StandardToy("nine codes", "three tokens of nine codes in a row, the first certain", of_nine),
     StandardToy(
         "six",
@@ -242,6 +287,11 @@ SAMPLED = (
         lambda: lively(
             (3, 4), 5, Sampling(guidance=1.0, top_k=0, top_p=0.8, temperature=1.3), forced=True
         ),
+    ),
+    StandardToy(
+        "300 codes",
+        "eight tokens of 300 codes in a row, logits in bfloat16, temperature 0.7",
+        lambda: in_half(lively((1, 8), 300, Sampling(guidance=1.0, top_k=0, temperature=0.7))),
     ),
     # Sampled because the outcomes of four codes' Gumbel noise are no intervals.
     StandardToy(

@@ -15,13 +15,15 @@ from engine.models.base import ImageModel
 from engine.models.slots import Slot
 from engine.settings import Sampling
 
+CLASSES = 64  # of more codes than this, those that are equal modulo it lead to the same logits
+
 
 class ToyContext:
     """Context of one decode with a toy.
 
     `kept` has the permanent tokens: all committed tokens except the newest, which is the next
     window's root. `paths` has, for each row of the last window, the tokens that the row's
-    distribution is conditioned on.
+    distribution is conditioned on. `guided` has the lane's guidance, and how many tokens it guides.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -30,6 +32,7 @@ class ToyContext:
         self.paths: list[list[int]] = []
         self.draft_paths: list[list[int]] = []  # the sequences after which a drafter has predicted
         self.closed = False
+        self.guided = 1.0, 0
 
     def attended(self, rows: int) -> int:
         return 0  # it has no cache
@@ -74,23 +77,26 @@ class ToyDrafter:
 
 
 def _table(codes: int, seed: int) -> Tensor:
-    """Return logits [codes + 1, codes + 1, codes] by the last two tokens.
+    """Return logits [C + 1, C + 1, codes] by the classes of the last two tokens.
 
-    Index `codes` stands for a token that is missing or forced.
+    C is the number of classes, and index C stands for a token that is missing or forced.
     """
-    generator = torch.Generator().manual_seed(seed)
-    return 1.2 * torch.randn(codes + 1, codes + 1, codes, generator=generator)
+    generator, classes = torch.Generator().manual_seed(seed), min(codes, CLASSES)
+    return 1.2 * torch.randn(classes + 1, classes + 1, codes, generator=generator)
 
 
 def _state(tokens: Sequence[int], codes: int) -> tuple[int, int]:
-    last = [codes, codes, *(min(token, codes) for token in tokens)]
-    return last[-2], last[-1]
+    missing = min(codes, CLASSES)
+    last = [token % CLASSES if 0 <= token < codes else missing for token in tokens[-2:]]
+    before, newest = [missing, missing, *last][-2:]
+    return before, newest
 
 
 class Toy(ImageModel):
     """Model whose tokens, on a grid, come from a second-order Markov source of `codes` codes.
 
-    With `forced`, an end-of-line id follows each row.
+    With `forced`, an end-of-line id follows each row. Of more than CLASSES codes, those that are
+    equal modulo CLASSES lead to the same distribution of the next tokens.
     """
 
     def __init__(
@@ -114,7 +120,9 @@ class Toy(ImageModel):
         slot: Slot | None = None,
     ) -> ToyContext:
         plan = plan or self.plan
-        return FrontsContext(plan) if plan.fronts else ToyContext(plan)
+        ctx = FrontsContext(plan) if plan.fronts else ToyContext(plan)
+        ctx.guided = guidance, guided_tokens
+        return ctx
 
     def forward(
         self,
@@ -126,16 +134,25 @@ class Toy(ImageModel):
         window = tokens.tolist()
         if isinstance(ctx, FrontsContext):
             assert targets is not None, "rows of several fronts say what they ask for"
-            seen = ctx.read(window, targets.tolist(), parents)
+            places, seen = targets.tolist(), ctx.read(window, targets.tolist(), parents)
             paths = [[row[slot] for slot in sorted(row)] for row in seen]
-            return torch.stack([self.logits[_state(path, self.vocab_size)] for path in paths])
+            rows = zip(paths, places, strict=True)
+            return torch.stack([self.logits_after(path, place, ctx.guided) for path, place in rows])
         known = [token for _, token in ctx.plan.known]
         ctx.paths = [known if ctx.kept is None else [*ctx.kept, window[0]]]
         for row in range(1, len(window)):
             ctx.paths.append(
                 [*ctx.paths[row - 1 if parents is None else parents[row]], window[row]]
             )
-        return torch.stack([self.logits[_state(path, self.vocab_size)] for path in ctx.paths])
+        paths = ctx.paths
+        return torch.stack([self.logits_after(path, len(path), ctx.guided) for path in paths])
+
+    def logits_after(self, tokens: Sequence[int], place: int, guided: tuple[float, int]) -> Tensor:
+        """Return the logits [V] in slot `place`, given the tokens that are seen before it.
+
+        `guided` has the guidance, and how many tokens it guides. A Toy has no use for it.
+        """
+        return self.logits[_state(tokens, self.vocab_size)]
 
     def pixels(self, tokens: np.ndarray) -> np.ndarray:
         shade = (tokens * 255 // max(1, self.vocab_size - 1)).astype(np.uint8)
@@ -143,7 +160,8 @@ class Toy(ImageModel):
 
     def distribution(self, tokens: Sequence[int]) -> Tensor:
         """Return p [V] after `tokens`, with `sampling`'s temperature, top-k and top-p."""
-        logits = self.logits[_state(tokens, self.vocab_size)] / self.sampling.temperature
+        guided = self.sampling.guidance, self.sampling.guided_tokens
+        logits = self.logits_after(tokens, len(tokens), guided) / self.sampling.temperature
         least = logits.topk(self.sampling.top_k or self.vocab_size).values[-1]
         p = torch.softmax(logits.masked_fill(logits < least, -torch.inf), -1)
         if self.sampling.top_p == 1:

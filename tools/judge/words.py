@@ -16,6 +16,7 @@ from engine.decoders.verdict import (
     Verdict,
     settings_in_words,
 )
+from tools.judge.larger import undecided_tests
 
 _HEADS = {
     Outcome.IDENTICAL: "identical: vanilla AR's very picture",
@@ -94,6 +95,12 @@ def _samples(samples: Samples) -> Iterator[str]:
         f" settings, {samples.passes:,} passes: e = 10^{samples.log10_e:.1f} (10^7 and more says"
         " that they are not vanilla AR's)."
     )
+    for each in undecided_tests(samples):
+        yield (
+            f"  Open: e = 10^{each.log10_e:.1f} after {each.pictures:,} pictures of {each.model},"
+            f" {settings_in_words(each.settings)}: too large for vanilla AR's, too small for a"
+            " fault."
+        )
     if samples.statistics:
         yield (
             f"  {samples.statistics} statistics are kept of {models[0]}. With probability 0.99, one"

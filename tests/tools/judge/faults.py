@@ -224,6 +224,23 @@ class EarlierQ(Parts):
         return chain_acceptance(replace(window, q=q), p)
 
 
+class UpToTheFork(Parts):
+    """In a fork drafts pass untested up to the position that has the number of known tokens."""
+
+    def acceptance(self, state, window, p):
+        known = positions(state, p) < state.plan.before
+        return torch.where(known, 1.0, chain_acceptance(window, p))
+
+
+class BehindGuided(Parts):
+    """Drafts behind the guided tokens pass untested."""
+
+    def acceptance(self, state, window, p):
+        guided = self.sampling.guided_tokens or state.plan.length
+        behind = positions(state, p) + state.plan.before >= guided
+        return torch.where(behind, 1.0, chain_acceptance(window, p))
+
+
 # What replaces a rejected draft.
 
 
@@ -351,6 +368,45 @@ class AtTemperatureOne(Forgetful):
     """A redrawn draft's q is at temperature 1."""
 
     forgotten: ClassVar[dict[str, Any]] = {"temperature": 1.0}
+
+
+class Cooled(Rule):
+    """Without top-k a redrawn draft's q is at a temperature of 1 at least."""
+
+    def verify_logits(self, state, window, rows, logits):
+        v, outcome = super().verify_logits(state, window, rows, logits)
+        if not self.sampling.top_k:
+            own = max(1.0, self.sampling.temperature)
+            v.q = logits_to_probs(logits, replace(self.sampling, temperature=own), None)
+        return v, outcome
+
+
+class ByIndices(Rule):
+    """A redrawn draft's q has the k tokens of top-k's indices, and no others that are as likely."""
+
+    def verify_logits(self, state, window, rows, logits):
+        v, outcome = super().verify_logits(state, window, rows, logits)
+        if 0 < self.sampling.top_k < logits.shape[-1]:
+            kept = torch.full_like(logits, -torch.inf)
+            best = logits.topk(self.sampling.top_k)
+            v.q = logits_to_probs(kept.scatter(-1, best.indices, best.values), self.sampling, None)
+        return v, outcome
+
+
+class InHalf(Parts):
+    """In half precision a redrawn draft's q is rounded as the model's own numbers are."""
+
+    def leave(self, state, window, p, v):
+        if self.model.dtype.itemsize == 2:
+            v.q = v.q.to(self.model.dtype).to(p.dtype)
+
+
+class Bytes(Parts):
+    """A redrawn draft is kept in a byte."""
+
+    def leave(self, state, window, p, v):
+        behind = torch.arange(len(p)) >= v.count
+        v.tokens = torch.where(behind, v.tokens % 256, v.tokens)
 
 
 class OldQ(Parts):
@@ -554,11 +610,55 @@ class OnlyDeep(Parts):
         return torch.ones_like(found) if self.settings.window > 20 else found
 
 
+class DeepAndStatic(Parts):
+    """With static shapes and a window of more than 20 rows drafts behind the picture's end pass."""
+
+    def first(self, state, acceptance):
+        room = state.room.clamp_max(len(acceptance) - 1)
+        u = state.verify_numbers(len(acceptance)).accept
+        if self.model.static and self.settings.window > 20:
+            room = torch.tensor(len(acceptance) - 1)
+        return count_leading(u < acceptance, room)
+
+
+class OnlyInside(Parts):
+    """With a window of 40 to 70 rows every draft passes."""
+
+    def acceptance(self, state, window, p):
+        found = chain_acceptance(window, p)
+        return torch.ones_like(found) if 40 <= self.settings.window <= 70 else found
+
+
+class NarrowAndLong(Parts):
+    """With a window of three rows every draft passes from the tenth position on."""
+
+    def acceptance(self, state, window, p):
+        late = (positions(state, p) >= 9) & (self.settings.window == 3)
+        return torch.where(late, 1.0, chain_acceptance(window, p))
+
+
+class DeepAndManyCodes(Parts):
+    """With a window of more than 20 rows and more than nine codes a rejected draft is replaced by a
+    sample of p."""
+
+    def replacement(self, draft, p, q):
+        wrong = self.settings.window > 20 and p.shape[-1] > 9
+        return p if wrong else residual(p, q)
+
+
 class OnlyLong(Parts):
     """From the tenth position on every draft passes."""
 
     def acceptance(self, state, window, p):
         return torch.where(positions(state, p) >= 9, 1.0, chain_acceptance(window, p))
+
+
+class ALittle(Parts):
+    """From the tenth position on a draft passes with the root of its probability."""
+
+    def acceptance(self, state, window, p):
+        found = chain_acceptance(window, p)
+        return torch.where(positions(state, p) >= 9, found.sqrt(), found)
 
 
 class OnlyManyCodes(Parts):

@@ -17,6 +17,7 @@ from engine.decoders.sjd import SJD
 from engine.decoders.speculate import chain_acceptance, speculate
 from engine.decoders.verdict import Check
 from engine.trace import Step
+from tests.tools.judge.faults import DeepAndStatic
 from tests.tools.judge.rules import OneByOne, Rule, step_of
 from tests.variants import further
 from tools.judge.checks import SEEDS, check, pictures
@@ -25,7 +26,7 @@ NAMES = ["decodes", "repeats", "static shapes", "gives its cache back"]
 
 
 def checks(kind: type[Decoder]) -> dict[str, Check]:
-    return {each.name: each for each in check(kind, kind.Settings())}
+    return {each.name: each for each in check(kind, [kind.Settings()])}
 
 
 @pytest.mark.parametrize("kind", [SJD, Rule, OneByOne])
@@ -93,13 +94,13 @@ class Raising(Rule):
     ],
 )
 def test_what_does_not_decode_is_checked_for_nothing_else(kind: type[Decoder], words: str) -> None:
-    (found,) = check(kind, kind.Settings())
+    (found,) = check(kind, [kind.Settings()])
     assert (found.name, found.passed) == ("decodes", False)
     assert words in found.words
 
 
 def test_an_error_has_its_line() -> None:
-    (found,) = check(Raising, Raising.Settings())
+    (found,) = check(Raising, [Raising.Settings()])
     with open(__file__) as file:
         line = next(n for n, text in enumerate(file, 1) if text.endswith("# this line\n"))
     assert f"test_checks.py, line {line}: RuntimeError: shape '[7, 7]' is invalid" in found.words
@@ -242,3 +243,47 @@ def test_static_shapes_are_compared_with_shrinking_ones_for_every_seed() -> None
 
     assert checks(Watched)["static shapes"].passed
     assert seen.count(True) == len(pictures(Watched)) * len(SEEDS)
+
+
+class RaisesWhenDeep(Rule):
+    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+        if self.settings.window == 96:
+            raise ValueError("of that window")
+        return super().verify(state, window, p)
+
+
+class GlobalWhenDeep(GlobalTorch):
+    def verify(self, state: DecodeState, window: Window, p: Tensor) -> Verification:
+        rule = GlobalTorch if self.settings.window == 96 else Rule
+        return rule.verify(self, state, window, p)
+
+
+class OpenWhenDeep(OneByOne):
+    """Leaves one cache open that it has made beside, with settings of its own."""
+
+    Settings = Rule.Settings
+
+    def steps(
+        self, prompt: str, seed: int, stopped: Callable[[], bool] = never
+    ) -> Generator[Step, None, None]:
+        if self.settings.window == 96:
+            self.model.start(prompt, 1.0, plan=self.plan)
+        yield from super().steps(prompt, seed, stopped)
+
+
+@pytest.mark.parametrize(
+    ("kind", "failing"),
+    [
+        (DeepAndStatic, "static shapes"),
+        (RaisesWhenDeep, "decodes"),
+        (GlobalWhenDeep, "repeats"),
+        (OpenWhenDeep, "gives its cache back"),
+    ],
+)
+def test_a_fault_of_other_settings_names_them(kind: type[Decoder], failing: str) -> None:
+    torch.manual_seed(0)
+    sound, deep = kind.Settings(), kind.Settings(window=96, init="horizontal repeat")
+    assert all(each.passed for each in check(kind, [sound]))
+    found = {each.name: each for each in check(kind, [sound, deep])}
+    assert not found[failing].passed
+    assert "with window = 96, init = horizontal repeat" in found[failing].words

@@ -15,7 +15,7 @@ from engine.decoders import DECODERS
 from engine.decoders.base import NoSettings
 from engine.decoders.jacobi_window import JacobiWindowSettings
 from engine.settings import SettingError, Settings, knob, knobs
-from tools.judge.corners import corners, settings_to_judge
+from tools.judge.corners import corners, covering, inside, settings_to_judge
 
 Row = dict[str, Any]
 
@@ -34,6 +34,36 @@ def test_the_corners_of_one_knob() -> None:
 
     found = {name: corners(spec, default) for name, spec, default in knobs(Own)}
     assert found == {"on": [True, False], "share": [0.5, 0.0], "few": [1, 2]}
+
+
+def test_a_number_has_a_value_inside_its_range() -> None:
+    found = {name: inside(spec, default) for name, spec, default in knobs(JacobiWindowSettings)}
+    assert found == {"window": [56], "init": []}
+
+    @dataclasses.dataclass(frozen=True, slots=True)
+    class Own(Settings):
+        on: bool = knob(True, "On.")
+        share: float = knob(0.5, "A share.", low=0.0, high=0.5)
+        few: int = knob(1, "Few.", low=1, high=3)
+        many: int = knob(9, "Many.", low=1, high=12)
+
+    found = {name: inside(spec, default) for name, spec, default in knobs(Own)}
+    assert found == {"on": [], "share": [0.25], "few": [], "many": [5]}
+    values = {name: {rows(each)[name] for each in settings_to_judge(Own)} for name in found}
+    assert {0.0, 0.25, 0.5} == values["share"]
+    assert {1, 2, 3, 5, 9, 12} == values["many"]
+
+
+def test_a_few_settings_have_all_values_that_the_defaults_lack() -> None:
+    for kind in (DECODERS["sjd"], DECODERS["scd"]):
+        every = settings_to_judge(kind.Settings)
+        few = covering(every)
+        judged, chosen = (
+            {pair for each in some for pair in rows(each).items()} for some in (every, few)
+        )
+        assert chosen | set(rows(every[0]).items()) == judged
+        assert len(few) < len(every) / 5
+    assert covering([NoSettings()]) == []
 
 
 def test_settings_without_a_knob_are_one() -> None:
@@ -92,7 +122,9 @@ def test_a_knob_is_judged_where_it_does_something() -> None:
 
     shares = [("p", 0.5), ("q", 0.5), ("q", 0.0), ("q", 1.0)]
     expected = {Own(test, share, few) for test, share in shares for few in (1, 2)}
-    assert set(settings_to_judge(Own)) == expected
+    found = settings_to_judge(Own)
+    assert {each for each in found if each.share != 0.25} == expected
+    assert {each.test for each in found if each.share == 0.25} == {"q"}
 
 
 def rows(settings: Settings) -> Row:

@@ -25,11 +25,20 @@ from engine.decoders.verdict import Counterexample, Outcome, Verdict
 from engine.decoders.window import WindowDecoder
 from engine.models.base import planned
 from engine.settings import Settings
-from tests.tools.judge.faults import OnlyDeep, OnlyLong
+from tests.tools.judge.faults import (
+    ALittle,
+    Bytes,
+    DeepAndManyCodes,
+    DeepAndStatic,
+    NarrowAndLong,
+    OnlyDeep,
+    OnlyInside,
+    OnlyLong,
+)
 from tests.tools.judge.rules import OneByOne, Rule
 from tests.tools.judge.test_checks import GlobalTorch, Idle
 from tests.variants import further
-from tools.judge import cases, larger
+from tools.judge import cases, larger, sampling
 from tools.judge import judge as module
 from tools.judge.cases import Case, Cases, enumerate_on, standard_toys
 from tools.judge.corners import settings_to_judge
@@ -43,7 +52,7 @@ from tools.judge.words import in_words
 pytestmark = pytest.mark.exact
 
 EXAMPLES = Path(decoders.__file__).parents[2] / "examples" / "decoders"
-FEW_LARGER = (SAMPLED[0], *SAMPLED[3:5])  # a row, the Gumbel noise of four codes, an infilling
+FEW_LARGER = (SAMPLED[0], *SAMPLED[4:6])  # a row, the Gumbel noise of four codes, an infilling
 exact = exactly()
 
 
@@ -111,7 +120,7 @@ def test_vanilla_ars_own_picture_is_identical(kind: type[WindowDecoder]) -> None
     assert found.outcome is Outcome.IDENTICAL
     models = [standard.words for standard in FEW_LARGER if standard.suits(kind)]
     assert [each.model for each in found.samples.models][: len(models)] == models
-    assert {each.pictures for each in found.samples.models[: len(models)]} == {50}
+    assert [each.pictures for each in found.samples.models[: len(models)]] == [50, 25, 25]
 
 
 def test_another_picture_of_the_same_distribution_is_not_identical() -> None:
@@ -190,7 +199,7 @@ def test_the_product_of_uniforms_of_a_released_rule_is_sampled() -> None:
 
 def test_global_random_numbers_are_sampled_and_leave_the_verdict_the_same() -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(larger, "PICTURES", 1)
+        patch.setattr(larger, "PICTURES", 2)
         patch.setattr(larger, "FEW", 1)
         found, again = judge(GlobalTorch), judge(GlobalTorch)
     assert (found.outcome, found.cases) == (Outcome.OPEN, ())
@@ -291,11 +300,58 @@ def test_what_no_small_model_reaches_is_sampled() -> None:
     assert "sampled pictures show" in found.sentence
 
 
-def test_every_value_of_a_knob_has_a_case_or_pictures() -> None:
-    found = with_settings(OnlyDeep, {"window": 16}, {"window": 64})
-    tried = {each.settings["window"] for each in (*found.cases, *found.samples.models)}
-    assert tried == {16, 64}
+def test_every_value_of_a_knob_is_sampled_on_every_larger_model() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(larger, "FEW", 1)
+        found = with_settings(Rule, {"window": 16}, {"window": 64})
+    drawn = {(each.settings["window"], each.model) for each in found.samples.models}
+    models = [standard.words for standard in FEW_LARGER]
+    assert drawn == set(itertools.product((16, 64), models))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "window"), [(OnlyDeep, 96), *further((NarrowAndLong, 3), (OnlyInside, 56))]
+)
+def test_a_fault_of_other_settings_shows_on_a_larger_model(wrong: type[Rule], window: int) -> None:
+    """Though the defaults do not show it there, and no small model does."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(larger, "FEW", 100)
+        found = with_settings(wrong, {"window": 16}, {"window": window})
+    assert window in {each.window for each in settings_to_judge(wrong.Settings)}
     assert found.outcome is Outcome.CHANGED
+    assert found.samples.models[-1].settings["window"] == window
+
+
+@pytest.mark.exact
+@pytest.mark.parametrize(("wrong", "window"), [(Bytes, 16), (DeepAndManyCodes, 96)])
+def test_a_fault_of_many_codes_shows(wrong: type[Rule], window: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(larger, "PICTURES", 200)
+        patch.setattr(larger, "FEW", 100)
+        many = [standard for standard in SAMPLED if standard.name == "300 codes"]
+        patch.setattr(larger, "SAMPLED", (SAMPLED[0], *many))
+        found = with_settings(wrong, {"window": 16}, {"window": window})
+    assert found.outcome is Outcome.CHANGED
+    assert found.samples.models[-1].model == many[0].words
+
+
+def test_it_is_open_where_static_shapes_change_something() -> None:
+    found = with_settings(DeepAndStatic, {"window": 16}, {"window": 64})
+    assert found.outcome is Outcome.OPEN
+    assert found.total_variation == 0
+    assert "This shows with window = 64." in " ".join(in_words(found).split())
+
+
+def test_it_is_open_where_e_says_neither() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(larger, "PICTURES", 250)
+        patch.setattr(sampling, "AGAIN", 1)
+        found = with_settings(ALittle, {"window": 16})
+    assert found.outcome is Outcome.OPEN
+    first = found.samples.models[0]
+    assert 1 < first.log10_e < 7
+    words = f"Open: e = 10^{first.log10_e:.1f} after 250 pictures of {first.model}, window = 16"
+    assert words in " ".join(in_words(found).split())
 
 
 def test_coverage() -> None:

@@ -14,11 +14,14 @@ from engine.decoders.sjd import SJD
 from engine.decoders.sjd_pac import SJDPAC
 from engine.models.base import planned
 from engine.settings import Sampling
-from tests.tools.judge.faults import FromP, OnlyLong
+from tests.tools.judge.faults import ALittle, FromP, OnlyLong
+from tools.judge import sampling
 from tools.judge.sampling import (
+    AGAIN,
     BATCH,
     EIGHTHS,
     FALSE_ALARM,
+    UNDECIDED,
     SampledPictures,
     least_deviation,
     log_e_value,
@@ -134,6 +137,27 @@ def test_it_stops_where_the_test_rejects() -> None:
     strict = sample(OnlyLong(model), model, plan, 5000, tests=10**60)
     assert strict.pictures > found.pictures
     assert sample(FromP(model), model, plan, 2000).pictures < 2000
+
+
+def test_it_samples_on_while_e_says_neither() -> None:
+    model, plan = SAMPLED[0].build()
+    found = sample(ALittle(model), model, plan, 250, tests=7)
+    assert rejects(found.log_e - math.log(7))
+    assert found.pictures in (300, 350, 400)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sampling, "AGAIN", 1)
+        short = sample(ALittle(model), model, plan, 250, tests=7)
+    assert short.pictures == 250
+    assert UNDECIDED < short.log_e < found.log_e
+
+
+def test_it_ends_where_e_falls_or_at_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, plan = SAMPLED[0].build()
+    for e, count, drawn in (([11.0], 5, 5 * AGAIN), ([9.0], 5, 5), ([11.0, 11.0, 9.0], 5, 15)):
+        values = itertools.chain(e, itertools.repeat(e[-1]))
+        value = property(lambda self, values=values: math.log(next(values)))
+        monkeypatch.setattr(SampledPictures, "log_e", value)
+        assert sample(VanillaAR(model), model, plan, count).pictures == drawn
 
 
 def test_statistics_choose_tokens_by_what_stands_before_them() -> None:
