@@ -157,8 +157,10 @@ class SJDPAC(WindowDecoder):
             return verify_block(state, window, p)
         rows = len(window.drafts)
         room = state.room.clamp_max(rows - 1)
-        u = state.uniform(Purpose.VERIFY, rows, 2 + self._widest)
-        verification = verify_traversal(window, p, room, u[:, 2:], u[:, 0])
+        # At the last position there is no tree, unless shapes are static: both sample with the
+        # same number.
+        u = state.uniform(Purpose.VERIFY, rows, 3 + self._widest)
+        verification = verify_traversal(window, p, room, u[:, 3:], u[:, 2])
         return self._continue(state, window, p, verification, u)
 
     def _continue(

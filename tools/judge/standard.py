@@ -233,6 +233,11 @@ LARGER = (
         lambda: tied(Sampling(guidance=1.0, top_k=2)),
     ),
     StandardToy(
+        "ties of top-p",
+        "three tokens of three codes in a row, two equally likely, top-p 0.6",
+        lambda: tied(Sampling(guidance=1.0, top_k=0, top_p=0.6)),
+    ),
+    StandardToy(
         "half precision",
         "three tokens of two codes in a row, logits in bfloat16",
         lambda: in_half(in_hundredths(Toy((1, 3), 2))),

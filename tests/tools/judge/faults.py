@@ -381,6 +381,19 @@ class Cooled(Rule):
         return v, outcome
 
 
+class ByOrder(Rule):
+    """A redrawn draft's q has the tokens that a sort has first for top-p, and not their ties."""
+
+    def verify_logits(self, state, window, rows, logits):
+        v, outcome = super().verify_logits(state, window, rows, logits)
+        if self.sampling.top_p < 1:
+            ranked, order = logits.softmax(-1).sort(-1, descending=True, stable=True)
+            outside = ranked.cumsum(-1) - ranked >= self.sampling.top_p
+            q = ranked.masked_fill(outside, 0).gather(-1, order.argsort(-1))
+            v.q = q / q.sum(-1, keepdim=True)
+        return v, outcome
+
+
 class ByIndices(Rule):
     """A redrawn draft's q has the k tokens of top-k's indices, and no others that are as likely."""
 
