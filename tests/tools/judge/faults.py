@@ -387,7 +387,7 @@ class ByOrder(Rule):
     def verify_logits(self, state, window, rows, logits):
         v, outcome = super().verify_logits(state, window, rows, logits)
         if self.sampling.top_p < 1:
-            ranked, order = logits.softmax(-1).sort(-1, descending=True, stable=True)
+            ranked, order = logits.softmax(-1).sort(dim=-1, descending=True, stable=True)
             outside = ranked.cumsum(-1) - ranked >= self.sampling.top_p
             q = ranked.masked_fill(outside, 0).gather(-1, order.argsort(-1))
             v.q = q / q.sum(-1, keepdim=True)
