@@ -70,8 +70,10 @@ def _unforced(logits: Tensor, sampling: Sampling) -> Tensor:
 
 
 # An operation of torch's, so that whoever records the operations of a step sees it.
-_LIBRARY = torch.library.Library("photo_finish", "DEF")
-_LIBRARY.define("likeliest_logits(Tensor logits, int top_k) -> Tensor")
+_LIBRARY = torch.library.Library("photo_finish", "DEF")  # type: ignore[no-untyped-call]
+_LIBRARY.define(  # type: ignore[no-untyped-call]
+    "likeliest_logits(Tensor logits, int top_k) -> Tensor"
+)
 
 
 @torch.library.impl(_LIBRARY, "likeliest_logits", "CompositeExplicitAutograd")
