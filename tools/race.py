@@ -101,7 +101,12 @@ def add_machine_options(parser: argparse.ArgumentParser, device: str) -> None:
     `device` is the default of --device. `choose_folders` reads the folder of weights.
     """
     parser.add_argument("--device", default=device, help="cpu, cuda, cuda:0 .. or auto")
-    parser.add_argument("--dtype", choices=["auto", *DTYPES], default="auto")
+    parser.add_argument(
+        "--dtype",
+        choices=["auto", *DTYPES, "int8"],
+        default="auto",
+        help="int8 is for the embedded model on a processor",
+    )
     parser.add_argument(
         "--torchscript",
         action="store_true",

@@ -49,7 +49,8 @@ def load(
     Args:
         name: the model's name.
         device: cpu, cuda, cuda:0 .. or auto.
-        dtype: one of device.DTYPES; None for the device's default.
+        dtype: one of device.DTYPES; None for the device's default. The embedded model takes
+            "int8" on a processor: three of a layer's four products are then in 8 bits.
         progress: called with a report, from any thread.
         folder: replaces the hub. It holds the model's files, or a subfolder for each part if the
             model has several parts. It may also be a map from each part to its folder.
@@ -76,13 +77,16 @@ def load(
     if card.family == "embedded":
         from engine.models.embedded.model import EmbeddedModel
 
-        exact = dtype is torch.float64  # to compare with
-        if random or folder or not (exact or dtype in (None, "auto", "float32", torch.float32)):
+        exact, in_float = dtype is torch.float64, dtype in (None, "auto", "float32", torch.float32)
+        eight = dtype == "int8" and torch_device.type == "cpu"
+        if random or folder or not (exact or in_float or eight):
             raise ModelError(
                 "The embedded model comes with its own weights, in float32: it has no other ones."
+                " On a processor it also computes in int8."
             )
         own_dtype = torch.float64 if exact else torch.float32
-        return prepared(EmbeddedModel(device=str(torch_device), dtype=own_dtype), graphs)
+        embedded = EmbeddedModel(device=str(torch_device), dtype=own_dtype, eight_bits=eight)
+        return prepared(embedded, graphs)
     torch_dtype = resolve_dtype(torch_device, dtype)
     card.check_code(torchscript or random)
     check(card, torch_device, torch_dtype)

@@ -190,7 +190,8 @@ class BodyModel(ImageModel):
             standing = torch.cat([ctx.cached[:before], target_slots + ctx.behind - 1])
             queries = self.position_ids(standing, ctx.start)
         ids = self.position_ids(places, ctx.start)
-        hidden = self.run_layers(embedded, mask, ids, ctx.cache, queries)
+        text = 0 if ctx.cache.base else ctx.text
+        hidden = self.run_layers(embedded, mask, ids, ctx.cache, queries, text)
         ctx.hidden = hidden[:, -length:]
         if before and self.drafter is not None and not ctx.plan.infilling:
             ctx.prompt_hidden = hidden[:, :before]

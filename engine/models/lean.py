@@ -113,6 +113,7 @@ class LeanBody:
         position_ids: Tensor,
         cache: Cache,
         query_ids: Tensor | None = None,
+        text: int = 0,
     ) -> Tensor:
         """Return hidden states [R, T, D] after the final norm.
 
@@ -122,6 +123,7 @@ class LeanBody:
             position_ids: position ids of the inputs [R, T].
             cache: the keys and values.
             query_ids: other position ids for the queries [R, T]; None for `position_ids`.
+            text: unused; a body in 8 bits computes so many first rows in float32.
         """
         (rows, length, _), width = inputs.shape, len(self.norm)
         heads, kv_heads, dim = self.heads, self.kv_heads, self.head_dim

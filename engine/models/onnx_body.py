@@ -47,8 +47,12 @@ class Body(Protocol):
         position_ids: Tensor,
         cache: WindowCache,
         query_ids: Tensor | None = None,
+        text: int = 0,
     ) -> Tensor:
-        """Run the layers as LeanBody does."""
+        """Run the layers as LeanBody does.
+
+        In the first pass the first `text` rows are the prompt's text.
+        """
 
 
 def fastest_body(lean: LeanBody, graphs: Path | None) -> Body:
@@ -87,13 +91,19 @@ class OnnxBody:
         Raises ImportError if ONNX Runtime is not installed, ValueError if a graph is another
         body's, and ONNX Runtime's own errors if a graph cannot be read.
         """
+        self._make(lean, initializers(lean), graphs)
+
+    def _make(
+        self, lean: LeanBody, tensors: dict[str, Tensor], graphs: Path, bits: int = 32
+    ) -> None:
+        """Make the sessions of the graphs in `bits` bits, and give them the `tensors`."""
         import onnxruntime
 
         self.runtime = f"ONNX Runtime {onnxruntime.__version__}"
         self._lean = lean
         # Kept as long as the sessions, which are not documented to copy the arrays.
-        self._arrays = {name: t.contiguous().numpy() for name, t in initializers(lean).items()}
-        self._sessions = {rows: self._session(graphs / file_name(rows)) for rows in ROWS}
+        self._arrays = {name: t.contiguous().numpy() for name, t in tensors.items()}
+        self._sessions = {rows: self._session(graphs / file_name(rows, bits)) for rows in ROWS}
         # Bindings by cache and number of rows; a binding has the cache's addresses.
         self._bindings: WeakKeyDictionary[WindowCache, dict[int, Any]] = WeakKeyDictionary()
 
@@ -104,6 +114,7 @@ class OnnxBody:
         position_ids: Tensor,
         cache: WindowCache,
         query_ids: Tensor | None = None,
+        text: int = 0,
     ) -> Tensor:
         """Run the layers as LeanBody does.
 
@@ -112,12 +123,23 @@ class OnnxBody:
         """
         if query_ids is not None or cache.bucket > 1:
             return self._lean(inputs, mask, position_ids, cache, query_ids)
+        return self._run(inputs, mask, position_ids, cache, cache.end)
+
+    def _run(
+        self,
+        inputs: Tensor,
+        mask: Tensor | None,
+        position_ids: Tensor,
+        cache: WindowCache,
+        end: int,
+    ) -> Tensor:
+        """Run the graph over the rows that stand in the cache's slots before `end`."""
         rows, length, width = inputs.shape
         x = inputs.transpose(0, 1).contiguous()
         if mask is None:
-            mask = torch.zeros(1, 1, length, cache.end)
+            mask = torch.zeros(1, 1, length, end)
         mask, ids = mask[:1].contiguous(), position_ids[:1].contiguous()
-        lengths = torch.tensor([cache.end - 1, cache.end], dtype=torch.int32)
+        lengths = torch.tensor([end - 1, end], dtype=torch.int32)
         hidden = x.new_empty(length, rows, len(self._lean.norm))
         binding = self._binding(cache, rows)
         for name, kind, shape, address in (
@@ -163,8 +185,9 @@ class OnnxBody:
         return bindings[rows]
 
 
-def file_name(rows: int) -> str:
-    return f"layers-{rows}.onnx"
+def file_name(rows: int, bits: int = 32) -> str:
+    """Return the name of the file with the graph for `rows` guidance rows in 32 or 8 bits."""
+    return f"layers-{rows}.onnx" if bits == 32 else f"layers-{rows}-{bits}-bits.onnx"
 
 
 def initializers(lean: LeanBody) -> dict[str, Tensor]:

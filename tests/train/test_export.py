@@ -8,10 +8,14 @@ from pathlib import Path
 
 import onnx
 import pytest
+import torch
+from safetensors.torch import load_file
 from transformers import LlamaConfig, LlamaModel
 
+from engine.models.eight_bits import INPUTS, PRODUCTS
+from engine.models.embedded.model import EmbeddedModel
 from engine.models.lean import LeanBody
-from engine.models.onnx_body import ROWS, file_name
+from engine.models.onnx_body import ROWS
 from engine.models.supply.card import WEIGHTS
 from tests.engine.models.families.tiny import BODY
 from train import export
@@ -26,18 +30,49 @@ def test_the_graphs_that_come_with_the_weights_are_those_of_their_networks(
     monkeypatch.setattr(sys, "argv", ["export", "--weights", str(tmp_path)])
     export.main()
     printed = capsys.readouterr().out
-    for part in ("target", "drafter"):
-        for rows in ROWS:
-            made, ours = (
-                onnx.load(folder / part / file_name(rows), load_external_data=False)
-                for folder in (tmp_path, WEIGHTS)
-            )
-            assert made == ours, f"python -m train.export makes {part}/{file_name(rows)} again"
-            assert f"{tmp_path / part / file_name(rows)}: " in printed
+    names = sorted(str(file.relative_to(WEIGHTS)) for file in WEIGHTS.glob("*/*.onnx"))
+    assert names == sorted(str(file.relative_to(tmp_path)) for file in tmp_path.glob("*/*.onnx"))
+    assert len(names) == 3 * len(ROWS) + 1
+    for name in names:
+        made, ours = (
+            onnx.load(folder / name, load_external_data=False) for folder in (tmp_path, WEIGHTS)
+        )
+        assert made == ours, f"python -m train.export makes {name} again"
+        assert f"{tmp_path / name}: " in printed
 
 
 def test_they_have_no_weights() -> None:
-    assert sum(file.stat().st_size for file in WEIGHTS.glob("*/*.onnx")) < 40_000
+    assert sum(file.stat().st_size for file in WEIGHTS.glob("*/*.onnx")) < 64_000
+
+
+def test_inputs_are_as_large_as_when_the_pictures_were_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of the pictures has no larger ones than all, and hardly smaller ones."""
+    monkeypatch.setattr(export, "PICTURES", export.PICTURES[:1])
+    ours = load_file(WEIGHTS / "target" / INPUTS)
+    (tmp_path / "target").mkdir()
+    monkeypatch.setattr(export, "EmbeddedModel", lambda _: EmbeddedModel())
+    monkeypatch.setattr(sys, "argv", ["export", "--inputs", "--weights", str(tmp_path)])
+    export.main()
+    found = load_file(tmp_path / "target" / INPUTS)
+    assert set(found) == set(ours) == {f"{i}.{part}" for i in range(6) for part in PRODUCTS}
+    for name, largest in ours.items():
+        assert largest.max() / 4 < found[name].max() <= largest.max() * 1.01
+
+
+def test_rows_that_are_skipped_do_not_count() -> None:
+    lean = export.bodies(WEIGHTS)["drafter"]
+    weight = lean.layers[0].qkv.weight
+    rows = torch.zeros(2, 3, weight.shape[1])
+    rows[:, 0], rows[1, 2, 5], rows[0, 1, 5], rows[0, 2, 6] = 9, -4, 3, 2
+    with export.LargestInputs(lean, 2, 1) as inputs:
+        torch.nn.functional.linear(rows.view(6, -1), weight)
+        torch.nn.functional.linear(rows.view(6, -1), torch.ones(1, weight.shape[1]))
+    assert set(inputs.found) == {"0.qkv"}
+    expected = torch.zeros(weight.shape[1])
+    expected[5], expected[6] = 4, 2
+    assert torch.equal(inputs.found["0.qkv"], expected)
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from engine.infilling import Fills
 from engine.models.body import BodyModel
 from engine.models.context import Prompt
 from engine.models.eagle import EagleDrafter
+from engine.models.eight_bits import EightBitBody
 from engine.models.embedded.infill import EmbeddedInfill, EmbeddedInfiller
 from engine.models.embedded.networks import (
     EmbeddedDrafter,
@@ -40,12 +41,18 @@ class EmbeddedModel(BodyModel):
     filler: EmbeddedInfiller | None = None
 
     def __init__(
-        self, weights: Path = WEIGHTS, device: str = "cpu", dtype: torch.dtype = torch.float32
+        self,
+        weights: Path = WEIGHTS,
+        device: str = "cpu",
+        dtype: torch.dtype = torch.float32,
+        *,
+        eight_bits: bool = False,
     ) -> None:
         """Read the weights.
 
-        `dtype` is float32, or float64 for comparisons. Raises ModelError, which names the folder or
-        file, where weights are missing or damaged.
+        `dtype` is float32, or float64 for comparisons. With `eight_bits` the target runs in 8 bits,
+        which needs a processor and float32. Raises ModelError, which names the folder or file,
+        where weights are missing or damaged, or says why 8 bits cannot run here.
         """
         check_sums(weights)
         for part in ("vq", "target", "drafter", "preview", "captions"):
@@ -73,6 +80,11 @@ class EmbeddedModel(BodyModel):
         # ONNX Runtime runs target and drafter where it is faster.
         fast = self.device.type == "cpu" and dtype == torch.float32
         self.graphs = weights / "target" if fast else None
+        if eight_bits:
+            try:
+                self.run_layers = EightBitBody(self.lean, weights / "target")
+            except (ImportError, ArithmeticError) as error:
+                raise ModelError(f"The embedded model cannot run in int8 here: {error}.") from error
         self.drafter = EagleDrafter(network, self, weights / "drafter" if fast else None)
         self.preview = PreviewDecoder.load(weights / "preview" / FILE, self.device).pictures
         self.weights = _digest(weights, "drafter", "target", "vq")
@@ -107,7 +119,7 @@ class EmbeddedModel(BodyModel):
 
 def _digest(weights: Path, *parts: str) -> str:
     """Hash the weights of `parts` and the captions' tokenizer; return 16 hexadecimal digits."""
-    files = [file for part in parts for file in sorted((weights / part).glob("*.safetensors"))]
+    files = [file for part in parts for file in sorted((weights / part).glob("model*.safetensors"))]
     digest = hashlib.sha256()
     for file in (*files, weights / "captions" / "tokenizer.json"):
         digest.update(file.read_bytes())
