@@ -42,6 +42,7 @@ class FusedBody:
         position_ids: Tensor,
         cache: WindowCache,
         query_ids: Tensor | None = None,
+        text: int = 0,
     ) -> Tensor:
         """Run the layers as LeanBody does."""
         lean = self._lean
