@@ -80,7 +80,7 @@ SPECS = (
     RaceSpec(
         "rabbit",
         "rabbit and dog on green grass",
-        1,
+        3,
         FILLED,
         Part("cat and dog on green grass", 4, (5, 0, 10, 10)),
     ),
