@@ -49,28 +49,20 @@ class EightBitBody(OnnxBody):
         self._make(lean, quantised(lean, load_file(graphs / INPUTS)), graphs, 8)
         self.runtime += ", 8 bits"
 
-    def __call__(
-        self,
-        inputs: Tensor,
-        mask: Tensor | None,
-        position_ids: Tensor,
-        cache: WindowCache,
-        query_ids: Tensor | None = None,
-        text: int = 0,
+    def _read(
+        self, inputs: Tensor, mask: Tensor | None, ids: Tensor, cache: WindowCache, text: int
     ) -> Tensor:
-        if query_ids is not None or cache.bucket > 1:
-            return self._lean(inputs, mask, position_ids, cache, query_ids)
         if text:
-            return self._with_text(inputs, mask, position_ids, cache, text)
+            return self._with_text(inputs, mask, ids, cache, text)
         if inputs.shape[1] > 1:
-            return self._run(inputs, mask, position_ids, cache, cache.end)
+            return self._run(inputs, mask, ids, cache, cache.end)
         # The second row stands behind the first, in a slot that the next window overwrites.
         wide = inputs.new_zeros(1, 1, 2, cache.end + 1)
         if mask is not None:
             wide[..., :-1] = mask[:1]
         wide[:, :, 0, -1] = -torch.inf
-        twice, ids = inputs.expand(-1, 2, -1), torch.cat([position_ids, position_ids + 1], 1)
-        return self._run(twice, wide, ids, cache, cache.end + 1)[:, :1]
+        twice, both = inputs.expand(-1, 2, -1), torch.cat([ids, ids + 1], 1)
+        return self._run(twice, wide, both, cache, cache.end + 1)[:, :1]
 
     def _with_text(
         self, inputs: Tensor, mask: Tensor | None, ids: Tensor, cache: WindowCache, text: int
@@ -84,7 +76,7 @@ class EightBitBody(OnnxBody):
         if text == length:
             return hidden
         seen = None if mask is None else mask[:, :, text:]
-        return torch.cat([hidden, self(inputs[:, text:], seen, ids[:, text:], cache)], 1)
+        return torch.cat([hidden, self._read(inputs[:, text:], seen, ids[:, text:], cache, 0)], 1)
 
 
 @torch.no_grad()

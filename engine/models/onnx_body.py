@@ -123,7 +123,13 @@ class OnnxBody:
         """
         if query_ids is not None or cache.bucket > 1:
             return self._lean(inputs, mask, position_ids, cache, query_ids)
-        return self._run(inputs, mask, position_ids, cache, cache.end)
+        return self._read(inputs, mask, position_ids, cache, text)
+
+    def _read(
+        self, inputs: Tensor, mask: Tensor | None, ids: Tensor, cache: WindowCache, text: int
+    ) -> Tensor:
+        """Return the hidden states of a pass that the graph supports."""
+        return self._run(inputs, mask, ids, cache, cache.end)
 
     def _run(
         self,
